@@ -1,0 +1,13 @@
+# HEARTH_WITH_CUDA says whether this build has the CUDA backend.
+set(HEARTH_WITH_CUDA OFF)
+if(HEARTH_CUDA STREQUAL "ON")
+  set(HEARTH_WITH_CUDA ON)
+elseif(HEARTH_CUDA STREQUAL "AUTO")
+  find_program(HEARTH_NVCC nvcc PATHS /usr/local/cuda/bin)
+  if(HEARTH_NVCC AND EXISTS /dev/nvidia0)
+    set(HEARTH_WITH_CUDA ON)
+  endif()
+elseif(NOT HEARTH_CUDA STREQUAL "OFF")
+  message(FATAL_ERROR "HEARTH_CUDA=${HEARTH_CUDA}: expected AUTO, ON or OFF")
+endif()
+message(STATUS "CUDA backend: ${HEARTH_WITH_CUDA} (HEARTH_CUDA=${HEARTH_CUDA})")

@@ -1,0 +1,65 @@
+include(CTest)
+include(GoogleTest)
+
+# hearth_library(NAME SRCS a.cc ... [DEPS other ...])
+#   A static library whose includes are written from the project's root.
+function(hearth_library name)
+  cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
+  add_library(${name} STATIC ${ARG_SRCS})
+  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${name} PUBLIC ${ARG_DEPS} PRIVATE hearth_warnings)
+endfunction()
+
+# hearth_binary(NAME SRCS main.cc ... [DEPS lib ...])
+function(hearth_binary name)
+  cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
+  add_executable(${name} ${ARG_SRCS})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} hearth_warnings)
+endfunction()
+
+# hearth_test(NAME SRCS a_test.cc ... [DEPS lib ...] [LABEL unit|golden|link|e2e] [TIMEOUT seconds])
+#   One GoogleTest program, run by ctest as a whole. Tests read committed data through HEARTH_SOURCE_DIR.
+function(hearth_test name)
+  cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "SRCS;DEPS" ${ARGN})
+  if(NOT ARG_LABEL)
+    set(ARG_LABEL unit)
+  endif()
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
+  add_executable(${name} ${ARG_SRCS})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_compile_definitions(${name} PRIVATE HEARTH_SOURCE_DIR="${PROJECT_SOURCE_DIR}" HEARTH_BIN_DIR="${CMAKE_BINARY_DIR}/bin")
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest GTest::gmock GTest::gtest_main hearth_warnings)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT})
+endfunction()
+
+# hearth_bench(NAME SRCS a_bench.cc ... [DEPS lib ...])
+function(hearth_bench name)
+  hearth_binary(${name} ${ARGN})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bench)
+endfunction()
+
+# hearth_proto(NAME FILE.proto ...): messages and services of the given files (paths from proto/), without our warnings.
+function(hearth_proto name)
+  set(out ${CMAKE_BINARY_DIR}/generated)
+  set(generated)
+  foreach(file ${ARGN})
+    string(REGEX REPLACE "\\.proto$" "" stem ${file})
+    set(products ${out}/${stem}.pb.cc ${out}/${stem}.pb.h ${out}/${stem}.grpc.pb.cc ${out}/${stem}.grpc.pb.h)
+    add_custom_command(
+      OUTPUT ${products}
+      COMMAND ${CMAKE_COMMAND} -E make_directory ${out}
+      COMMAND ${PROTOC} --proto_path=${PROJECT_SOURCE_DIR}/proto --cpp_out=${out} --grpc_out=${out}
+              --plugin=protoc-gen-grpc=${GRPC_CPP_PLUGIN} ${file}
+      DEPENDS ${PROJECT_SOURCE_DIR}/proto/${file}
+      COMMENT "protoc ${file}")
+    list(APPEND generated ${out}/${stem}.pb.cc ${out}/${stem}.grpc.pb.cc)
+  endforeach()
+  add_library(${name} STATIC ${generated})
+  target_include_directories(${name} SYSTEM PUBLIC ${out})
+  target_link_libraries(${name} PUBLIC PkgConfig::GRPCPP PkgConfig::PROTOBUF ${GRPCPP_REFLECTION})
+endfunction()
