@@ -1,0 +1,7 @@
+#include "common/base/version.h"
+
+namespace hearth {
+
+const char* Version() { return HEARTH_VERSION; }
+
+}  // namespace hearth

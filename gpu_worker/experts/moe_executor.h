@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "common/base/status.h"
+#include "kernels/real.h"
+
+namespace hearth {
+
+// Runs the routed experts of one MoE layer. The graph knows only this; cache, staging, lanes and deadlines are behind.
+//
+// Every pick gets a row of its own in pick_out, so neither the source of an expert nor the order of work can change
+// the sum that the graph forms afterwards.
+struct MoeStep {
+  int moe_layer = 0;                   // ordinal among the MoE layers
+  const kernels::Real* x = nullptr;    // [rows, hidden]
+  const int32_t* ids = nullptr;        // [rows, top_k], ascending within a row; host memory
+  int64_t rows = 0;
+  int top_k = 0;
+  kernels::Real* pick_out = nullptr;   // [rows, top_k, hidden]
+};
+
+class MoeExecutor {
+ public:
+  virtual ~MoeExecutor() = default;
+
+  // Starts the part of a decode step that needs no GPU (publishes CPU picks). `Finish` must follow; between the two the
+  // graph runs the shared expert.
+  virtual Status BeginDecode(const MoeStep& step) = 0;
+  // Computes hits and PCIe misses, waits for the CPU lane (with its deadline and fallback). On return pick_out is whole.
+  virtual Status FinishDecode(const MoeStep& step) = 0;
+
+  // Prefill never uses the CPU lane. `next_moe_layer` (or -1) is staged while this layer computes. `cancelled` is asked
+  // about every 256 MB of copying; when it says yes the call returns kCancelled.
+  virtual Status Prefill(const MoeStep& step, int next_moe_layer, const std::function<bool()>& cancelled) = 0;
+};
+
+}  // namespace hearth
