@@ -31,7 +31,7 @@ std::string CgroupPath(const std::string& root, bool v2) {
     const size_t first = line.find(':');
     const size_t second = first == std::string::npos ? first : line.find(':', first + 1);
     if (second == std::string::npos) continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    const std::string controllers = StrCat(",", line.substr(first + 1, second - first - 1), ",");
     if (v2 ? controllers == ",," : controllers.find(",cpu,") != std::string::npos) return line.substr(second + 1);
   }
   return "/";

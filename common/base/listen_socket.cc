@@ -53,8 +53,8 @@ UniqueFd ListenTcp(const std::string& host, int port, const std::string& port_op
   }
   const char* help = error == EADDRINUSE ? "another process has the port; stop it or choose another one with "
                                          : "choose another one with ";
-  throw StartupError(StrCat("cannot listen on ", HostPort(host, port), ": ", std::strerror(error), "; ", help,
-                            port_option));
+  throw StartupError(
+      StrCat("cannot listen on ", HostPort(host, port), ": ", std::strerror(error), "; ", help, port_option));
 }
 
 int BoundPort(int fd) {

@@ -56,7 +56,8 @@ void StopSignal::Request() {
   const uint64_t one = 1;
   const int fd = stop_fd.load();
   // The count can only overflow after the descriptor is readable, so a failed write changes nothing.
-  if (fd >= 0) [[maybe_unused]] const ssize_t written = ::write(fd, &one, sizeof one);
+  if (fd >= 0) [[maybe_unused]]
+    const ssize_t written = ::write(fd, &one, sizeof one);
 }
 
 bool StopSignal::requested() const { return stop_requested.load(); }

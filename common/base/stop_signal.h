@@ -18,7 +18,8 @@ class StopSignal {
   bool requested() const;
   // Waits until a stop is requested or the time is over; says whether it is requested.
   bool WaitFor(std::chrono::nanoseconds time) const;
-  // Becomes readable, and stays so, once a stop is requested: for poll() beside other descriptors. Do not read or close.
+  // Becomes readable, and stays so, once a stop is requested: for poll() beside other descriptors. Do not read or
+  // close.
   int poll_fd() const;
 };
 

@@ -17,9 +17,9 @@ using Gauge = prometheus::Gauge;          // Set(v), Increment(), Decrement(), V
 using Histogram = prometheus::Histogram;  // Observe(v)
 using MetricLabels = std::map<std::string, std::string>;
 
-// Owner of a process's metrics. Adding a name again with other labels gives a further series of it; with the same labels,
-// the same series. A name keeps its first type and help text; another one is a bug. The references returned live as
-// long as this object. All members are thread-safe.
+// Owner of a process's metrics. Adding a name again with other labels gives a further series of it; with the same
+// labels, the same series. A name keeps its first type and help text; another one is a bug. The references returned
+// live as long as this object. All members are thread-safe.
 class Metrics {
  public:
   Metrics();
