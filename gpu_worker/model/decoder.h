@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "gpu_worker/experts/moe_executor.h"
+#include "gpu_worker/model/model_config.h"
+#include "gpu_worker/model/sequence_store.h"
+#include "gpu_worker/model/weights.h"
+#include "kernels/backend.h"
+
+namespace hearth {
+
+// The forward pass. One thread drives it. Prefill is a cursor over (chunk, layer): between any two layers a decode
+// step of other sequences may run. Room in the store (Reserve) is the caller's business and must exist before a call.
+class Decoder {
+ public:
+  struct Limits {
+    int64_t chunk_size = 8192;    // most tokens of one prefill chunk; a multiple of 64
+    int64_t max_batch_rows = 8;   // most rows of one decode step
+  };
+  struct DecodeRow {
+    SequenceStore::Slot slot;
+    int32_t token;
+  };
+  // Sees intermediates of prefill and decode while they exist; `rows` of `width` values. For tests only.
+  using Tap = std::function<void(const std::string& name, const kernels::Real* values, int64_t rows, int64_t width)>;
+
+  // All references outlive the decoder.
+  Decoder(const ModelConfig& config, const ModelWeights& weights, const kernels::Backend& backend, MoeExecutor& experts,
+          SequenceStore& store, const Limits& limits);
+  ~Decoder();
+
+  int layer_count() const { return config_.num_hidden_layers; }
+  int vocab_size() const { return config_.vocab_size; }
+
+  // Starts a chunk of one sequence at its current length: at most chunk_size tokens; all chunks but a sequence's last
+  // one end at a multiple of 64. One chunk at a time. `prompt_tokens_left` after this chunk says whether staging of the
+  // first layer for a next chunk is worth it.
+  void BeginChunk(SequenceStore::Slot slot, std::span<const int32_t> tokens);
+  // Runs the next layer of the chunk; kCancelled when `cancelled` said so inside. After the last layer the sequence's
+  // length has grown and chunk_done() is true.
+  Status StepLayer(const std::function<bool()>& cancelled);
+  bool chunk_done() const;
+  int chunk_layer() const;  // layers done so far
+  // Forgets an unfinished chunk; its sequence must be closed.
+  void AbandonChunk();
+  // fp32 logits of rows [begin, begin + count) of the finished chunk, [count, vocab].
+  void ChunkLogits(int64_t begin, int64_t count, float* logits);
+
+  // One token for each row's sequence; at most max_batch_rows rows, all of different sequences. logits [rows, vocab].
+  Status Decode(std::span<const DecodeRow> rows, float* logits);
+
+  void set_tap(Tap tap) { tap_ = std::move(tap); }
+
+ private:
+  struct Step;
+  void Embed(Step& step, std::span<const int32_t> tokens);
+  void Attention(Step& step, int layer);
+  void Kda(Step& step, const KdaWeights& w, int layer);
+  void Mla(Step& step, const MlaWeights& w, int layer);
+  Status FeedForward(Step& step, int layer, const std::function<bool()>& cancelled);
+  Status RunLayer(Step& step, int layer, const std::function<bool()>& cancelled);
+  void Logits(const Step& step, int64_t begin, int64_t count, float* logits);
+  void Linear(const kernels::Real* x, int64_t x_stride, int64_t rows, const kernels::MatrixView& w, kernels::Real* y,
+              int64_t y_stride);
+  void Emit(const char* what, int layer, const kernels::Real* values, int64_t rows, int64_t width) const;
+
+  ModelConfig config_;
+  const ModelWeights& weights_;
+  const kernels::Backend& ops_;
+  MoeExecutor& experts_;
+  SequenceStore& store_;
+  Limits limits_;
+  Tap tap_;
+  std::unique_ptr<Step> prefill_;
+  std::unique_ptr<Step> decode_;
+};
+
+}  // namespace hearth
