@@ -18,8 +18,8 @@ struct IndexSegment {
 // LayerNorm of the raw index keys (eps 1e-6), then, for every pool completed by a row, its key: the softmax mixture
 // over the pool's tokens, per channel. Keys go to their place in the pages: [page, page_tokens / kpool, dim].
 struct IndexPoolArgs {
-  const Real* k_raw = nullptr;    // [rows, dim]
-  const Real* gate = nullptr;     // [rows, dim]
+  const Real* k_raw = nullptr;      // [rows, dim]
+  const Real* gate = nullptr;       // [rows, dim]
   const float* k_weight = nullptr;  // [dim]
   const float* k_bias = nullptr;    // [dim]
   const float* ape = nullptr;       // [kpool, dim]
@@ -41,9 +41,19 @@ struct IndexSelectArgs {
   RowPages where;
   KvType kv_type = KvType::kF32;
   const void* pool_keys = nullptr;
-  Dim max_selected = 0;                // index_topk / kpool
-  int32_t* selected = nullptr;         // [rows, max_selected] ascending
-  int32_t* selected_count = nullptr;   // [rows]
+  Dim max_selected = 0;               // index_topk / kpool
+  int32_t* selected = nullptr;        // [rows, max_selected] ascending; entries past the count are left alone
+  int32_t* selected_count = nullptr;  // [rows]
 };
 
 }  // namespace hearth::kernels
+
+namespace hearth::kernels::ref {
+void IndexPool(void* stream, const IndexPoolArgs& args);
+void IndexSelect(void* stream, const IndexSelectArgs& args);
+}  // namespace hearth::kernels::ref
+
+namespace hearth::kernels::avx2 {
+void IndexPool(void* stream, const IndexPoolArgs& args);
+void IndexSelect(void* stream, const IndexSelectArgs& args);
+}  // namespace hearth::kernels::avx2

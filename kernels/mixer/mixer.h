@@ -7,10 +7,10 @@ namespace hearth::kernels {
 // Hyper-connections ("mHC"): collapse H residual streams into one normalised sublayer input, and say how to spread
 // the sublayer's output back. R = 2H + H*H. Formula: docs/model.md, "Mixers"; all of it in fp32.
 struct HcMixArgs {
-  const Real* streams = nullptr;      // [rows, H, D]
-  const float* fn = nullptr;          // [R, H*D]
-  const float* base = nullptr;        // [R]
-  const float* scale = nullptr;       // [3]: pre, post, comb
+  const Real* streams = nullptr;       // [rows, H, D]
+  const float* fn = nullptr;           // [R, H*D]
+  const float* base = nullptr;         // [R]
+  const float* scale = nullptr;        // [3]: pre, post, comb
   const float* norm_weight = nullptr;  // [D], RMSNorm of the collapsed vector
   Dim rows = 0, hc = 0, hidden = 0;
   float rms_eps = 0;
@@ -40,3 +40,15 @@ struct HeadNormArgs {
 };
 
 }  // namespace hearth::kernels
+
+namespace hearth::kernels::ref {
+void HcMix(void* stream, const HcMixArgs& args);
+void HcSpread(void* stream, const HcSpreadArgs& args);
+void HeadNorm(void* stream, const HeadNormArgs& args);
+}  // namespace hearth::kernels::ref
+
+namespace hearth::kernels::avx2 {
+void HcMix(void* stream, const HcMixArgs& args);
+void HcSpread(void* stream, const HcSpreadArgs& args);
+void HeadNorm(void* stream, const HeadNormArgs& args);
+}  // namespace hearth::kernels::avx2

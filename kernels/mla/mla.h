@@ -13,10 +13,23 @@ struct RowPages {
   const int32_t* pages = nullptr;         // [sequences, page_stride], page ids in order of position
   Dim page_stride = 0;
   Dim page_tokens = 0;  // a multiple of the pool size
+
+  int32_t Page(Dim sequence, Dim position) const { return pages[sequence * page_stride + position / page_tokens]; }
+  // Number of `position`'s row in a pool of [page, page_tokens, ..].
+  Dim TokenSlot(Dim sequence, Dim position) const {
+    return Page(sequence, position) * page_tokens + position % page_tokens;
+  }
+  // Number of pool `pool`'s row in [page, page_tokens / kpool, ..].
+  Dim PoolSlot(Dim sequence, Dim pool, Dim kpool) const {
+    const Dim position = pool * kpool;
+    return Page(sequence, position) * (page_tokens / kpool) + position % page_tokens / kpool;
+  }
 };
 
 // How cached latents and pool keys are stored. A stored value is always read back rounded, also inside the same chunk.
+// kF32 holds Real, so that the double build of the reference rounds nothing; size buffers by KvElementBytes.
 enum class KvType : uint32_t { kF32 = 0, kF16 = 1 };
+constexpr Dim KvElementBytes(KvType type) { return type == KvType::kF16 ? 2 : static_cast<Dim>(sizeof(Real)); }
 
 // Stores each row's latent at its position. pool is [page, page_tokens, rank] of `kv_type`.
 struct StoreLatentsArgs {
@@ -45,3 +58,13 @@ struct LatentAttentionArgs {
 };
 
 }  // namespace hearth::kernels
+
+namespace hearth::kernels::ref {
+void StoreLatents(void* stream, const StoreLatentsArgs& args);
+void LatentAttention(void* stream, const LatentAttentionArgs& args);
+}  // namespace hearth::kernels::ref
+
+namespace hearth::kernels::avx2 {
+void StoreLatents(void* stream, const StoreLatentsArgs& args);
+void LatentAttention(void* stream, const LatentAttentionArgs& args);
+}  // namespace hearth::kernels::avx2

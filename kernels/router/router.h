@@ -13,9 +13,9 @@ struct RouterArgs {
   const float* weight = nullptr;  // [experts, hidden]
   const float* bias = nullptr;    // [experts], for the choice only
   Dim rows = 0, hidden = 0, experts = 0, top_k = 0;
-  float scale = 0;                // routed_scaling_factor
-  int32_t* ids = nullptr;         // [rows, top_k]
-  Real* weights = nullptr;        // [rows, top_k]
+  float scale = 0;          // routed_scaling_factor
+  int32_t* ids = nullptr;   // [rows, top_k]
+  Real* weights = nullptr;  // [rows, top_k]
 };
 
 // y[r] = sum_k weight[r,k] * pick_out[r,k], k ascending, then + shared[r].
@@ -28,3 +28,13 @@ struct MoeCombineArgs {
 };
 
 }  // namespace hearth::kernels
+
+namespace hearth::kernels::ref {
+void Router(void* stream, const RouterArgs& args);
+void MoeCombine(void* stream, const MoeCombineArgs& args);
+}  // namespace hearth::kernels::ref
+
+namespace hearth::kernels::avx2 {
+void Router(void* stream, const RouterArgs& args);
+void MoeCombine(void* stream, const MoeCombineArgs& args);
+}  // namespace hearth::kernels::avx2
