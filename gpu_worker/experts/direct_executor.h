@@ -1,0 +1,29 @@
+#pragma once
+
+#include "common/expert_home/home_view.h"
+#include "gpu_worker/experts/moe_executor.h"
+#include "gpu_worker/experts/pick_groups.h"
+#include "kernels/backend.h"
+
+namespace hearth {
+
+// The always-correct path: every pick is computed from the home's own bytes. No cache, no threads, no second process.
+// The other executor must agree with it bit for bit. One thread at a time.
+class DirectExecutor : public MoeExecutor {
+ public:
+  // Both must outlive this object.
+  DirectExecutor(const HomeView& home, const kernels::Backend& backend) : home_(home), backend_(backend) {}
+
+  Status BeginDecode(const MoeStep& step) override;
+  Status FinishDecode(const MoeStep& step) override;
+  Status Prefill(const MoeStep& step, int next_moe_layer, const std::function<bool()>& cancelled) override;
+
+ private:
+  void Run(const MoeStep& step);
+
+  const HomeView& home_;
+  const kernels::Backend& backend_;
+  PickGroups picks_;
+};
+
+}  // namespace hearth
