@@ -3,8 +3,11 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 
 #include "common/base/check.h"
@@ -74,6 +77,44 @@ int BoundPort(int fd) {
 std::string HostPort(const std::string& host, int port) {
   const bool v6 = host.find(':') != std::string::npos;
   return StrCat(v6 ? "[" : "", host, v6 ? "]:" : ":", port);
+}
+
+std::optional<HostAndPort> SplitHostPort(std::string_view text) {
+  const size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos) return std::nullopt;
+  std::string_view host = text.substr(0, colon);
+  const std::string_view digits = text.substr(colon + 1);
+  const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
+  if (bracketed) host = host.substr(1, host.size() - 2);
+  if (host.empty() || (!bracketed && host.find_first_of(":[]") != std::string_view::npos)) return std::nullopt;
+  uint16_t port = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
+  if (digits.empty() || error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  return HostAndPort{std::string(host), port};
+}
+
+void RemoveStaleUnixSocket(const std::string& path, const std::string& option) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  if (path.empty() || path.size() >= sizeof address.sun_path) {
+    throw StartupError(StrCat("cannot listen on unix:", path, ": a socket path has 1 to ", sizeof address.sun_path - 1,
+                              " bytes; shorten it with ", option));
+  }
+  struct stat info = {};
+  if (::lstat(path.c_str(), &info) != 0) return;
+  if (!S_ISSOCK(info.st_mode)) {
+    throw StartupError(
+        StrCat("cannot listen on unix:", path, ": it is a file of another kind; choose another path with ", option));
+  }
+  std::memcpy(address.sun_path, path.data(), path.size());
+  const UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const bool answered = ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  // A full backlog (EAGAIN) has a listener too; only a refusal proves that there is none.
+  if (answered || errno != ECONNREFUSED) {
+    throw StartupError(StrCat("cannot listen on unix:", path,
+                              ": another process listens there; stop it or choose another ", "path with ", option));
+  }
+  ::unlink(path.c_str());
 }
 
 }  // namespace hearth

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "common/base/unique_fd.h"
 
@@ -16,5 +18,17 @@ int BoundPort(int fd);
 
 // "host:port", with brackets around an IPv6 address.
 std::string HostPort(const std::string& host, int port);
+
+struct HostAndPort {
+  std::string host;
+  int port = 0;
+};
+// Takes "host:port" or "[ipv6]:port" apart; nothing for other text and for ports above 65535.
+std::optional<HostAndPort> SplitHostPort(std::string_view text);
+
+// Clears the way for listening on a Unix socket: removes a left-over socket file that nobody listens on. Throws
+// StartupError that names the path and `option` when somebody does, when the path is another kind of file, or when it
+// is too long for a socket address.
+void RemoveStaleUnixSocket(const std::string& path, const std::string& option);
 
 }  // namespace hearth

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+namespace grpc {
+class Channel;
+}
+
+namespace hearth {
+
+// A channel to "host:port" or "unix:PATH" with the limits of RpcServer: 64 MiB messages, keepalive, reconnecting after
+// 100 ms to 1 s. Connects when first used.
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target);
+
+}  // namespace hearth
