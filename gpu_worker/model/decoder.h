@@ -11,6 +11,7 @@
 #include "gpu_worker/experts/moe_executor.h"
 #include "gpu_worker/model/model_config.h"
 #include "gpu_worker/model/sequence_store.h"
+#include "gpu_worker/model/step_buffers.h"
 #include "gpu_worker/model/weights.h"
 #include "kernels/backend.h"
 
@@ -21,8 +22,8 @@ namespace hearth {
 class Decoder {
  public:
   struct Limits {
-    int64_t chunk_size = 8192;    // most tokens of one prefill chunk; a multiple of 64
-    int64_t max_batch_rows = 8;   // most rows of one decode step
+    int64_t chunk_size = 8192;   // most tokens of one prefill chunk; a multiple of 64
+    int64_t max_batch_rows = 8;  // most rows of one decode step
   };
   struct DecodeRow {
     SequenceStore::Slot slot;
@@ -40,8 +41,7 @@ class Decoder {
   int vocab_size() const { return config_.vocab_size; }
 
   // Starts a chunk of one sequence at its current length: at most chunk_size tokens; all chunks but a sequence's last
-  // one end at a multiple of 64. One chunk at a time. `prompt_tokens_left` after this chunk says whether staging of the
-  // first layer for a next chunk is worth it.
+  // one end at a multiple of 64. One chunk at a time.
   void BeginChunk(SequenceStore::Slot slot, std::span<const int32_t> tokens);
   // Runs the next layer of the chunk; kCancelled when `cancelled` said so inside. After the last layer the sequence's
   // length has grown and chunk_done() is true.
@@ -50,26 +50,36 @@ class Decoder {
   int chunk_layer() const;  // layers done so far
   // Forgets an unfinished chunk; its sequence must be closed.
   void AbandonChunk();
-  // fp32 logits of rows [begin, begin + count) of the finished chunk, [count, vocab].
-  void ChunkLogits(int64_t begin, int64_t count, float* logits);
+  // Logits of rows [begin, begin + count) of the finished chunk, [count, vocab].
+  void ChunkLogits(int64_t begin, int64_t count, kernels::Real* logits);
 
   // One token for each row's sequence; at most max_batch_rows rows, all of different sequences. logits [rows, vocab].
-  Status Decode(std::span<const DecodeRow> rows, float* logits);
+  Status Decode(std::span<const DecodeRow> rows, kernels::Real* logits);
 
   void set_tap(Tap tap) { tap_ = std::move(tap); }
 
  private:
-  struct Step;
-  void Embed(Step& step, std::span<const int32_t> tokens);
-  void Attention(Step& step, int layer);
-  void Kda(Step& step, const KdaWeights& w, int layer);
-  void Mla(Step& step, const MlaWeights& w, int layer);
-  Status FeedForward(Step& step, int layer, const std::function<bool()>& cancelled);
-  Status RunLayer(Step& step, int layer, const std::function<bool()>& cancelled);
-  void Logits(const Step& step, int64_t begin, int64_t count, float* logits);
-  void Linear(const kernels::Real* x, int64_t x_stride, int64_t rows, const kernels::MatrixView& w, kernels::Real* y,
-              int64_t y_stride);
+  enum class Phase { kPrefill, kDecode };
+  struct Chunk {  // the prefill cursor
+    StepBuffers buffers;
+    SequenceStore::Slot slot = -1;
+    int layers_done = -1;  // -1: no chunk
+  };
+
+  void Embed(StepBuffers& b, std::span<const int32_t> tokens);
+  Status RunLayer(StepBuffers& b, int layer, Phase phase, const std::function<bool()>& cancelled);
+  void Mix(StepBuffers& b, const MixerWeights& mixer, const float* norm);
+  void Spread(StepBuffers& b);
+  void Kda(StepBuffers& b, const KdaWeights& w, int layer, Phase phase);
+  void Mla(StepBuffers& b, const MlaWeights& w, int layer);
+  void SelectPools(StepBuffers& b, const IndexerWeights& w, const kernels::Real* query_latent, int mla_layer);
+  void Mlp(StepBuffers& b, const kernels::MlpView& w);
+  Status Moe(StepBuffers& b, const LayerWeights& w, int layer, Phase phase, const std::function<bool()>& cancelled);
+  void Logits(const StepBuffers& b, int64_t begin, int64_t count, kernels::Real* logits);
+  void Linear(const kernels::Real* x, int64_t rows, const kernels::MatrixView& w, kernels::Real* y,
+              int64_t y_stride = 0);
   void Emit(const char* what, int layer, const kernels::Real* values, int64_t rows, int64_t width) const;
+  void EmitIds(const char* what, int layer, const std::vector<int32_t>& values, int64_t rows, int64_t width) const;
 
   ModelConfig config_;
   const ModelWeights& weights_;
@@ -78,8 +88,9 @@ class Decoder {
   SequenceStore& store_;
   Limits limits_;
   Tap tap_;
-  std::unique_ptr<Step> prefill_;
-  std::unique_ptr<Step> decode_;
+  Chunk chunk_;
+  StepBuffers decode_;
+  std::vector<kernels::Real> head_in_;
 };
 
 }  // namespace hearth

@@ -47,7 +47,7 @@ class SequenceStore {
 
   int64_t length(Slot slot) const;  // tokens that went through the model
   int64_t page_tokens() const { return page_tokens_; }
-  int64_t free_tokens() const;   // in free pages
+  int64_t free_tokens() const;  // in free pages
   int64_t total_tokens() const;
   int free_slots() const;
 
@@ -80,8 +80,11 @@ class SequenceStore {
   std::vector<Sequence> sequences_;
   std::vector<int32_t> free_pages_;  // the lowest id is taken first
   int64_t page_count_;
-  std::vector<kernels::Real> state_;  // [slot][kda states | histories | tails]
-  std::vector<std::byte> pool_;       // [mla layer][latent pages | key pages]
+  struct Free {
+    void operator()(void* memory) const;
+  };
+  std::unique_ptr<kernels::Real[], Free> state_;  // [slot][kda states | histories | tails]
+  std::unique_ptr<std::byte[], Free> pool_;       // [mla layer][latent pages | key pages]; touched as it is used
 
   size_t state_reals() const;
   size_t layer_pool_bytes() const;

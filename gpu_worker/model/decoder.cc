@@ -1,0 +1,386 @@
+#include "gpu_worker/model/decoder.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/base/check.h"
+
+namespace hearth {
+
+using kernels::MatrixView;
+using kernels::Real;
+
+Decoder::Decoder(const ModelConfig& config, const ModelWeights& weights, const kernels::Backend& backend,
+                 MoeExecutor& experts, SequenceStore& store, const Limits& limits)
+    : config_(config), weights_(weights), ops_(backend), experts_(experts), store_(store), limits_(limits) {
+  HEARTH_CHECK(limits.chunk_size > 0 && limits.chunk_size % kernels::kKdaBlock == 0,
+               StrCat("chunk size ", limits.chunk_size, " is no multiple of ", kernels::kKdaBlock));
+}
+
+Decoder::~Decoder() = default;
+
+void Decoder::BeginChunk(SequenceStore::Slot slot, std::span<const int32_t> tokens) {
+  const int64_t count = static_cast<int64_t>(tokens.size());
+  HEARTH_CHECK(chunk_.layers_done < 0 || chunk_done(), "a chunk begins while another is unfinished");
+  HEARTH_CHECK(count > 0 && count <= limits_.chunk_size, StrCat("a chunk of ", count, " tokens"));
+  chunk_.slot = slot;
+  chunk_.layers_done = 0;
+  chunk_.buffers.Prepare(config_, store_,
+                         {{.slot = slot, .row_begin = 0, .row_count = count, .position = store_.length(slot)}});
+  Embed(chunk_.buffers, tokens);
+}
+
+Status Decoder::StepLayer(const std::function<bool()>& cancelled) {
+  HEARTH_CHECK(chunk_.layers_done >= 0 && !chunk_done(), "no unfinished chunk");
+  if (Status s = RunLayer(chunk_.buffers, chunk_.layers_done, Phase::kPrefill, cancelled); !s.ok()) return s;
+  if (++chunk_.layers_done == layer_count()) store_.Advance(chunk_.slot, chunk_.buffers.rows);
+  return Status::Ok();
+}
+
+bool Decoder::chunk_done() const { return chunk_.layers_done == layer_count(); }
+int Decoder::chunk_layer() const { return std::max(chunk_.layers_done, 0); }
+void Decoder::AbandonChunk() { chunk_.layers_done = -1; }
+
+void Decoder::ChunkLogits(int64_t begin, int64_t count, Real* logits) {
+  HEARTH_CHECK(chunk_done() && begin >= 0 && begin + count <= chunk_.buffers.rows, "logits of rows that are not there");
+  Logits(chunk_.buffers, begin, count, logits);
+}
+
+Status Decoder::Decode(std::span<const DecodeRow> rows, Real* logits) {
+  HEARTH_CHECK(static_cast<int64_t>(rows.size()) <= limits_.max_batch_rows, StrCat("a step of ", rows.size(), " rows"));
+  std::vector<StepSegment> segments;
+  std::vector<int32_t> tokens;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    segments.push_back({.slot = rows[i].slot,
+                        .row_begin = static_cast<int64_t>(i),
+                        .row_count = 1,
+                        .position = store_.length(rows[i].slot)});
+    tokens.push_back(rows[i].token);
+  }
+  decode_.Prepare(config_, store_, std::move(segments));
+  Embed(decode_, tokens);
+  for (int layer = 0; layer < layer_count(); ++layer) {
+    if (Status s = RunLayer(decode_, layer, Phase::kDecode, nullptr); !s.ok()) return s;
+  }
+  Logits(decode_, 0, decode_.rows, logits);
+  for (const DecodeRow& row : rows) store_.Advance(row.slot, 1);
+  return Status::Ok();
+}
+
+void Decoder::Embed(StepBuffers& b, std::span<const int32_t> tokens) {
+  for (int32_t id : tokens) HEARTH_CHECK(id >= 0 && id < config_.vocab_size, StrCat("token id ", id));
+  ops_.embed(ops_.stream, {.table = weights_.embedding,
+                           .kind = weights_.embedding_kind,
+                           .ids = tokens.data(),
+                           .rows = b.rows,
+                           .hc = config_.hc_mult,
+                           .hidden = config_.hidden_size,
+                           .streams = b.streams.data()});
+}
+
+Status Decoder::RunLayer(StepBuffers& b, int layer, Phase phase, const std::function<bool()>& cancelled) {
+  const LayerWeights& w = weights_.layers[layer];
+
+  Mix(b, w.attn_hc, w.attn_norm);
+  if (w.kda) {
+    Kda(b, *w.kda, layer, phase);
+  } else {
+    Mla(b, *w.mla, layer);
+  }
+  Emit("attn_post", layer, b.post.data(), b.rows, config_.hc_mult);
+  Emit("attn_comb", layer, b.comb.data(), b.rows, config_.hc_mult * config_.hc_mult);
+  Emit("attn_out", layer, b.y.data(), b.rows, config_.hidden_size);
+  Spread(b);
+
+  Mix(b, w.ffn_hc, w.ffn_norm);
+  if (w.dense) {
+    Mlp(b, *w.dense);
+  } else if (Status s = Moe(b, w, layer, phase, cancelled); !s.ok()) {
+    return s;
+  }
+  Emit("mlp_out", layer, b.y.data(), b.rows, config_.hidden_size);
+  Spread(b);
+  Emit("streams", layer, b.streams.data(), b.rows, config_.hc_mult * config_.hidden_size);
+  return Status::Ok();
+}
+
+void Decoder::Mix(StepBuffers& b, const MixerWeights& mixer, const float* norm) {
+  ops_.hc_mix(ops_.stream, {.streams = b.streams.data(),
+                            .fn = mixer.fn,
+                            .base = mixer.base,
+                            .scale = mixer.scale,
+                            .norm_weight = norm,
+                            .rows = b.rows,
+                            .hc = config_.hc_mult,
+                            .hidden = config_.hidden_size,
+                            .rms_eps = config_.rms_norm_eps,
+                            .hc_eps = config_.hc_eps,
+                            .iterations = config_.hc_sinkhorn_iters,
+                            .x = b.x.data(),
+                            .post = b.post.data(),
+                            .comb = b.comb.data()});
+}
+
+void Decoder::Spread(StepBuffers& b) {
+  ops_.hc_spread(ops_.stream, {.streams = b.streams.data(),
+                               .y = b.y.data(),
+                               .post = b.post.data(),
+                               .comb = b.comb.data(),
+                               .rows = b.rows,
+                               .hc = config_.hc_mult,
+                               .hidden = config_.hidden_size});
+}
+
+void Decoder::Kda(StepBuffers& b, const KdaWeights& w, int layer, Phase phase) {
+  const int64_t width = config_.kda_width(), heads = config_.kda_heads, dim = config_.kda_head_dim;
+  const int kda_layer = config_.KdaIndex(layer);
+  std::vector<kernels::KdaSegment> segments;
+  for (const StepSegment& s : b.segments) {
+    segments.push_back({.row_begin = s.row_begin,
+                        .row_count = s.row_count,
+                        .position = s.position,
+                        .history = store_.conv_history(kda_layer, s.slot),
+                        .state = store_.kda_state(kda_layer, s.slot)});
+  }
+
+  Real* raw = b.wide_a.data();
+  if (w.qkv.size() == 1) {
+    Linear(b.x.data(), b.rows, w.qkv[0], raw, 3 * width);
+  } else {
+    for (int part = 0; part < 3; ++part) Linear(b.x.data(), b.rows, w.qkv[part], raw + part * width, 3 * width);
+  }
+  Real* qkv = b.wide_b.data();
+  ops_.short_conv(ops_.stream, {.raw = raw,
+                                .weight = w.conv,
+                                .segments = segments.data(),
+                                .segment_count = static_cast<int64_t>(segments.size()),
+                                .channels = 3 * width,
+                                .taps = config_.conv_kernel,
+                                .out = qkv});
+
+  Linear(b.x.data(), b.rows, w.f_a, b.low_rank.data());
+  Linear(b.low_rank.data(), b.rows, w.f_b, b.gate.data());
+  Linear(b.x.data(), b.rows, w.b, b.heads.data());
+  ops_.kda_prepare(ops_.stream, {.qkv = qkv,
+                                 .f = b.gate.data(),
+                                 .b = b.heads.data(),
+                                 .a_log = w.a_log,
+                                 .dt_bias = w.dt_bias,
+                                 .lower_bound = config_.gate_lower_bound,
+                                 .rows = b.rows,
+                                 .heads = heads,
+                                 .dim = dim,
+                                 .g = b.decay.data(),
+                                 .beta = b.beta.data()});
+  const kernels::KdaRuleArgs rule{.qkv = qkv,
+                                  .g = b.decay.data(),
+                                  .beta = b.beta.data(),
+                                  .segments = segments.data(),
+                                  .segment_count = static_cast<int64_t>(segments.size()),
+                                  .heads = heads,
+                                  .dim = dim,
+                                  .o = b.attention.data()};
+  (phase == Phase::kPrefill ? ops_.kda_chunked : ops_.kda_recurrent)(ops_.stream, rule);
+
+  Linear(b.x.data(), b.rows, w.g_a, b.low_rank.data());
+  Linear(b.low_rank.data(), b.rows, w.g_b, b.gate.data());
+  ops_.kda_output(ops_.stream, {.o = b.attention.data(),
+                                .gate = b.gate.data(),
+                                .weight = w.o_norm,
+                                .eps = config_.rms_norm_eps,
+                                .rows = b.rows,
+                                .heads = heads,
+                                .dim = dim,
+                                .out = b.attention.data()});
+  Linear(b.attention.data(), b.rows, w.o, b.y.data());
+}
+
+void Decoder::Mla(StepBuffers& b, const MlaWeights& w, int layer) {
+  const int64_t heads = config_.mla_heads, rank = config_.kv_lora_rank;
+  const int mla_layer = config_.MlaIndex(layer);
+  const kernels::RowPages where = b.where(store_.page_tokens());
+
+  Linear(b.x.data(), b.rows, w.kv_a, b.wide_b.data());
+  ops_.rms_norm(ops_.stream, {.x = b.wide_b.data(),
+                              .weight = w.kv_norm,
+                              .rows = b.rows,
+                              .dim = rank,
+                              .eps = config_.rms_norm_eps,
+                              .out = b.wide_b.data()});
+  ops_.store_latents(ops_.stream, {.latents = b.wide_b.data(),
+                                   .rows = b.rows,
+                                   .rank = rank,
+                                   .where = where,
+                                   .kv_type = store_.kv_type(),
+                                   .pool = store_.latent_pool(mla_layer)});
+
+  Linear(b.x.data(), b.rows, w.q_a, b.low_rank.data());
+  ops_.rms_norm(ops_.stream, {.x = b.low_rank.data(),
+                              .weight = w.q_norm,
+                              .rows = b.rows,
+                              .dim = config_.q_lora_rank,
+                              .eps = config_.rms_norm_eps,
+                              .out = b.low_rank.data()});
+  if (w.indexer) SelectPools(b, *w.indexer, b.low_rank.data(), mla_layer);
+  EmitIds("selected", layer, b.selected, b.rows, config_.max_selected_pools());
+  EmitIds("selected_count", layer, b.selected_count, b.rows, 1);
+
+  Linear(b.low_rank.data(), b.rows, w.q_b, b.wide_a.data());
+  Real* ql = b.attention.data();
+  Real* ol = ql + b.rows * heads * rank;
+  ops_.head_linear(ops_.stream, {.x = b.wide_a.data(),
+                                 .rows = b.rows,
+                                 .heads = heads,
+                                 .in = config_.qk_nope_head_dim,
+                                 .out = rank,
+                                 .w = w.absorb_k,
+                                 .y = ql});
+  ops_.latent_attention(ops_.stream, {.ql = ql,
+                                      .rows = b.rows,
+                                      .heads = heads,
+                                      .rank = rank,
+                                      .where = where,
+                                      .kv_type = store_.kv_type(),
+                                      .pool = store_.latent_pool(mla_layer),
+                                      .selected = b.selected.data(),
+                                      .selected_count = b.selected_count.data(),
+                                      .selected_stride = config_.max_selected_pools(),
+                                      .kpool = config_.index_kpool,
+                                      .scale = static_cast<float>(1.0 / std::sqrt(double(config_.qk_nope_head_dim))),
+                                      .ol = ol});
+  ops_.head_linear(ops_.stream, {.x = ol,
+                                 .rows = b.rows,
+                                 .heads = heads,
+                                 .in = rank,
+                                 .out = config_.v_head_dim,
+                                 .w = w.absorb_v,
+                                 .y = b.wide_a.data()});
+  Linear(b.wide_a.data(), b.rows, w.o, b.y.data());
+}
+
+void Decoder::SelectPools(StepBuffers& b, const IndexerWeights& w, const Real* query_latent, int mla_layer) {
+  const int64_t dim = config_.index_head_dim;
+  const kernels::RowPages where = b.where(store_.page_tokens());
+  std::vector<kernels::IndexSegment> segments;
+  for (const StepSegment& s : b.segments) {
+    segments.push_back(
+        {.row_begin = s.row_begin, .row_count = s.row_count, .tail = store_.index_tail(mla_layer, s.slot)});
+  }
+  Linear(b.x.data(), b.rows, w.wk, b.wide_a.data());
+  Linear(b.x.data(), b.rows, w.gate, b.wide_b.data());
+  ops_.index_pool(ops_.stream, {.k_raw = b.wide_a.data(),
+                                .gate = b.wide_b.data(),
+                                .k_weight = w.k_weight,
+                                .k_bias = w.k_bias,
+                                .ape = w.ape,
+                                .segments = segments.data(),
+                                .segment_count = static_cast<int64_t>(segments.size()),
+                                .dim = dim,
+                                .kpool = config_.index_kpool,
+                                .where = where,
+                                .kv_type = store_.kv_type(),
+                                .pool_keys = store_.pool_keys(mla_layer)});
+  Linear(query_latent, b.rows, w.wq_b, b.wide_a.data());
+  Linear(b.x.data(), b.rows, w.weights_proj, b.heads.data());
+  ops_.index_select(ops_.stream, {.iq = b.wide_a.data(),
+                                  .head_weight = b.heads.data(),
+                                  .rows = b.rows,
+                                  .heads = config_.index_n_heads,
+                                  .dim = dim,
+                                  .kpool = config_.index_kpool,
+                                  .where = where,
+                                  .kv_type = store_.kv_type(),
+                                  .pool_keys = store_.pool_keys(mla_layer),
+                                  .max_selected = config_.max_selected_pools(),
+                                  .selected = b.selected.data(),
+                                  .selected_count = b.selected_count.data()});
+}
+
+void Decoder::Mlp(StepBuffers& b, const kernels::MlpView& w) {
+  const int64_t width = w.gate.out_features;
+  Linear(b.x.data(), b.rows, w.gate, b.wide_a.data());
+  Linear(b.x.data(), b.rows, w.up, b.wide_b.data());
+  ops_.swiglu(ops_.stream, {.gate = b.wide_a.data(),
+                            .up = b.wide_b.data(),
+                            .rows = b.rows,
+                            .width = width,
+                            .limit = w.limit,
+                            .out = b.wide_a.data()});
+  Linear(b.wide_a.data(), b.rows, w.down, b.y.data());
+}
+
+Status Decoder::Moe(StepBuffers& b, const LayerWeights& w, int layer, Phase phase,
+                    const std::function<bool()>& cancelled) {
+  const int64_t top_k = config_.num_experts_per_tok, d = config_.hidden_size;
+  ops_.router(ops_.stream, {.x = b.x.data(),
+                            .weight = w.router,
+                            .bias = w.router_bias,
+                            .rows = b.rows,
+                            .hidden = d,
+                            .experts = config_.n_routed_experts,
+                            .top_k = top_k,
+                            .scale = config_.routed_scaling_factor,
+                            .ids = b.pick_ids.data(),
+                            .weights = b.pick_weight.data()});
+  Emit("router_weights", layer, b.pick_weight.data(), b.rows, top_k);
+  EmitIds("router_ids", layer, b.pick_ids, b.rows, top_k);
+
+  const int moe_layer = config_.MoeIndex(layer);
+  const MoeStep step{.moe_layer = moe_layer,
+                     .x = b.x.data(),
+                     .ids = b.pick_ids.data(),
+                     .rows = b.rows,
+                     .top_k = static_cast<int>(top_k),
+                     .pick_out = b.pick_out.data()};
+  if (phase == Phase::kPrefill) {
+    const int next = moe_layer + 1 < config_.moe_layer_count() ? moe_layer + 1 : -1;
+    if (Status s = experts_.Prefill(step, next, cancelled); !s.ok()) return s;
+    Mlp(b, *w.shared);
+  } else {
+    if (Status s = experts_.BeginDecode(step); !s.ok()) return s;
+    Mlp(b, *w.shared);
+    if (Status s = experts_.FinishDecode(step); !s.ok()) return s;
+  }
+  ops_.moe_combine(ops_.stream, {.pick_out = b.pick_out.data(),
+                                 .weights = b.pick_weight.data(),
+                                 .shared = b.y.data(),
+                                 .rows = b.rows,
+                                 .top_k = top_k,
+                                 .hidden = d,
+                                 .y = b.y.data()});
+  return Status::Ok();
+}
+
+void Decoder::Logits(const StepBuffers& b, int64_t begin, int64_t count, Real* logits) {
+  if (static_cast<int64_t>(head_in_.size()) < count * config_.hidden_size) head_in_.resize(count * config_.hidden_size);
+  ops_.head_norm(ops_.stream, {.streams = b.streams.data() + begin * config_.hc_mult * config_.hidden_size,
+                               .weight = weights_.norm,
+                               .rows = count,
+                               .hc = config_.hc_mult,
+                               .hidden = config_.hidden_size,
+                               .eps = config_.rms_norm_eps,
+                               .out = head_in_.data()});
+  Linear(head_in_.data(), count, weights_.head, logits);
+}
+
+void Decoder::Linear(const Real* x, int64_t rows, const MatrixView& w, Real* y, int64_t y_stride) {
+  ops_.linear(ops_.stream, {.x = x,
+                            .x_stride = w.in_features,
+                            .rows = rows,
+                            .w = w,
+                            .y = y,
+                            .y_stride = y_stride > 0 ? y_stride : w.out_features});
+}
+
+void Decoder::Emit(const char* what, int layer, const Real* values, int64_t rows, int64_t width) const {
+  if (tap_) tap_(StrCat("layer", layer, ".", what), values, rows, width);
+}
+
+void Decoder::EmitIds(const char* what, int layer, const std::vector<int32_t>& values, int64_t rows,
+                      int64_t width) const {
+  if (!tap_) return;
+  const std::vector<Real> as_real(values.begin(), values.begin() + rows * width);
+  tap_(StrCat("layer", layer, ".", what), as_real.data(), rows, width);
+}
+
+}  // namespace hearth
