@@ -24,6 +24,8 @@ class Tokenizer {
  public:
   // `path` names tokenizer.json. Refuses what it does not implement, naming key and value.
   static Result<Tokenizer> Load(const std::string& path);
+  // The same from the file's text.
+  static Result<Tokenizer> FromJson(std::string_view json_text);
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;
   ~Tokenizer();

@@ -1,0 +1,278 @@
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <unordered_map>
+
+#include "gateway/text/detokenizer.h"
+#include "gateway/text/json_text.h"
+#include "gateway/text/utf8.h"
+
+namespace hearth::text {
+namespace {
+
+// Objects above this many members get an index for finding repeated names; below, looking through them is quicker.
+constexpr size_t kIndexedFrom = 16;
+
+// The members of an object while it is read.
+class Members {
+ public:
+  void Set(std::string key, OrderedJson value) {
+    if (const size_t at = Find(key); at < members_.size()) {
+      members_.data()[at].second = std::move(value);
+      return;
+    }
+    if (members_.size() >= kIndexedFrom) index_.emplace(key, members_.size());
+    members_.push_back({std::move(key), std::move(value)});
+    if (members_.size() == kIndexedFrom) {
+      for (size_t i = 0; i < members_.size(); ++i) index_.emplace(members_.data()[i].first, i);
+    }
+  }
+  OrderedJson Take() { return OrderedJson(std::move(members_)); }
+
+ private:
+  size_t Find(const std::string& key) const {
+    if (members_.size() >= kIndexedFrom) {
+      const auto it = index_.find(key);
+      return it == index_.end() ? members_.size() : it->second;
+    }
+    size_t i = 0;
+    while (i < members_.size() && members_.data()[i].first != key) ++i;
+    return i;
+  }
+
+  OrderedJson::object_t members_;
+  std::unordered_map<std::string, size_t> index_;
+};
+
+class JsonReader {
+ public:
+  explicit JsonReader(std::string_view text) : text_(text) {}
+
+  Result<OrderedJson> Document() {
+    OrderedJson value;
+    SkipBlanks();
+    if (!Value(value, 0)) return Error();
+    SkipBlanks();
+    if (at_ < text_.size()) {
+      Fail("something follows the value");
+      return Error();
+    }
+    return value;
+  }
+
+ private:
+  Status Error() const { return InvalidArgument("not valid JSON: ", error_, " at byte ", at_); }
+
+  bool Fail(const char* what) {
+    if (!error_) error_ = what;
+    return false;
+  }
+
+  // '\0' at the end of the text, which no rule accepts.
+  char Peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
+  bool Accept(char c) {
+    if (Peek() != c) return false;
+    ++at_;
+    return true;
+  }
+  void SkipBlanks() {
+    while (Peek() == ' ' || Peek() == '\n' || Peek() == '\r' || Peek() == '\t') ++at_;
+  }
+
+  bool Value(OrderedJson& out, int depth) {
+    switch (Peek()) {
+      case '{': return Object(out, depth);
+      case '[': return Array(out, depth);
+      case '"': {
+        std::string text;
+        if (!String(text)) return false;
+        out = std::move(text);
+        return true;
+      }
+      case 't': return Word("true", true, out);
+      case 'f': return Word("false", false, out);
+      case 'n': return Word("null", nullptr, out);
+      default: return Number(out);
+    }
+  }
+
+  bool Word(std::string_view word, OrderedJson value, OrderedJson& out) {
+    if (!text_.substr(at_).starts_with(word)) return Fail("unknown word");
+    at_ += word.size();
+    out = std::move(value);
+    return true;
+  }
+
+  bool Object(OrderedJson& out, int depth) {
+    if (depth == kMaxJsonDepth) return Fail("nested too deeply");
+    ++at_;
+    Members members;
+    SkipBlanks();
+    if (!Accept('}')) {
+      do {
+        SkipBlanks();
+        std::string key;
+        if (Peek() != '"') return Fail("expected a member name");
+        if (!String(key)) return false;
+        SkipBlanks();
+        if (!Accept(':')) return Fail("expected ':'");
+        SkipBlanks();
+        OrderedJson value;
+        if (!Value(value, depth + 1)) return false;
+        members.Set(std::move(key), std::move(value));
+        SkipBlanks();
+      } while (Accept(','));
+      if (!Accept('}')) return Fail("expected ',' or '}'");
+    }
+    out = members.Take();
+    return true;
+  }
+
+  bool Array(OrderedJson& out, int depth) {
+    if (depth == kMaxJsonDepth) return Fail("nested too deeply");
+    ++at_;
+    out = OrderedJson::array();
+    SkipBlanks();
+    if (Accept(']')) return true;
+    do {
+      SkipBlanks();
+      OrderedJson value;
+      if (!Value(value, depth + 1)) return false;
+      out.push_back(std::move(value));
+      SkipBlanks();
+    } while (Accept(','));
+    return Accept(']') || Fail("expected ',' or ']'");
+  }
+
+  bool String(std::string& out) {
+    ++at_;
+    for (;;) {
+      const size_t start = at_;
+      while (at_ < text_.size() && text_[at_] != '"' && text_[at_] != '\\' &&
+             static_cast<unsigned char>(text_[at_]) >= 0x20) {
+        ++at_;
+      }
+      out.append(text_, start, at_ - start);
+      if (at_ == text_.size()) return Fail("unfinished string");
+      if (Accept('"')) return true;
+      if (!Accept('\\')) return Fail("control character in a string");
+      if (!Escape(out)) return false;
+    }
+  }
+
+  bool Escape(std::string& out) {
+    const char c = Peek();
+    constexpr std::string_view kNames = "\"\\/bfnrt", kValues = "\"\\/\b\f\n\r\t";
+    if (const size_t i = kNames.find(c); c != '\0' && i != std::string_view::npos) {
+      ++at_;
+      out.push_back(kValues[i]);
+      return true;
+    }
+    uint32_t code = 0, low = 0;
+    if (!Accept('u') || !Hex4(code)) return Fail("unknown escape");
+    if (code >= 0xDC00 && code < 0xE000) return Fail("lone surrogate");
+    if (code >= 0xD800 && code < 0xDC00) {
+      if (!Accept('\\') || !Accept('u') || !Hex4(low) || low < 0xDC00 || low > 0xDFFF) return Fail("lone surrogate");
+      code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+    }
+    AppendUtf8(out, code);
+    return true;
+  }
+
+  bool Hex4(uint32_t& value) {
+    if (text_.size() - at_ < 4) return false;
+    const char* begin = text_.data() + at_;
+    if (std::from_chars(begin, begin + 4, value, 16).ptr != begin + 4) return false;
+    at_ += 4;
+    return true;
+  }
+
+  bool Digits() {
+    const size_t start = at_;
+    while (Peek() >= '0' && Peek() <= '9') ++at_;
+    return at_ > start;
+  }
+
+  bool Number(OrderedJson& out) {
+    const size_t start = at_;
+    const bool negative = Accept('-');
+    const bool zero = Peek() == '0';
+    const size_t first = at_;
+    if (!Digits()) return Fail("expected a value");
+    if (zero && at_ - first > 1) return Fail("leading zero");
+    bool whole = true;
+    if (Accept('.')) {
+      whole = false;
+      if (!Digits()) return Fail("expected a digit");
+    }
+    if (Peek() == 'e' || Peek() == 'E') {
+      whole = false;
+      ++at_;
+      if (!Accept('+')) (void)Accept('-');
+      if (!Digits()) return Fail("expected a digit");
+    }
+    const std::string_view number = text_.substr(start, at_ - start);
+    return whole ? Integer(number, negative, out) : Real(number, out);
+  }
+
+  bool Integer(std::string_view number, bool negative, OrderedJson& out) {
+    const char* end = number.data() + number.size();
+    int64_t small = 0;
+    uint64_t large = 0;
+    if (negative && std::from_chars(number.data(), end, small).ec == std::errc()) {
+      out = small;
+    } else if (!negative && std::from_chars(number.data(), end, large).ec == std::errc()) {
+      out = large;
+    } else {
+      out = OrderedJson::binary(OrderedJson::binary_t::container_type(number.begin(), number.end()));
+    }
+    return true;
+  }
+
+  bool Real(std::string_view number, OrderedJson& out) {
+    double value = 0;
+    const auto result = std::from_chars(number.data(), number.data() + number.size(), value);
+    if (result.ec == std::errc::result_out_of_range) {
+      if (IsHuge(number)) return Fail("number outside the range of a double");
+      value = number[0] == '-' ? -0.0 : 0.0;  // too small to tell from zero
+    }
+    out = value;
+    return true;
+  }
+
+  // For a number of which the magnitude is either above or below everything that a double can hold.
+  static bool IsHuge(std::string_view number) {
+    if (number[0] == '-') number.remove_prefix(1);
+    const size_t e = number.find_first_of("eE");
+    const std::string_view mantissa = number.substr(0, e);
+    const size_t point = std::min(mantissa.find('.'), mantissa.size());
+    const size_t first = mantissa.find_first_of("123456789");
+    if (first == std::string_view::npos) return false;
+    // Decimal exponent of the first digit that counts.
+    const auto place = first < point ? static_cast<int64_t>(point - first) - 1 : static_cast<int64_t>(point) - static_cast<int64_t>(first);
+    if (e == std::string_view::npos) return place > 0;
+    std::string_view exponent = number.substr(e + 1);
+    const bool negative = exponent[0] == '-';
+    if (exponent[0] == '-' || exponent[0] == '+') exponent.remove_prefix(1);
+    int64_t power = 0;
+    if (std::from_chars(exponent.data(), exponent.data() + exponent.size(), power).ec != std::errc()) return !negative;
+    return place > (negative ? power : -power);
+  }
+
+  std::string_view text_;
+  size_t at_ = 0;
+  const char* error_ = nullptr;
+};
+
+}  // namespace
+
+Result<OrderedJson> ParseJsonKeepingNumbers(std::string_view text) {
+  for (size_t i = 0; i < text.size();) {
+    const Utf8Part part = Utf8PartAt(text, i);
+    if (part.kind != Utf8Part::Kind::kCharacter) return InvalidArgument("not valid UTF-8 at byte ", i);
+    i += part.bytes;
+  }
+  return JsonReader(text).Document();
+}
+
+}  // namespace hearth::text
