@@ -1,0 +1,206 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds, and serves a model with all three processes on this machine.
+#
+#   scripts/serve.sh [-m DIR] [--port N] [--host H] [--mode fast|exact] [any server flag]
+#       Stays in the foreground, prints one line when ready, stops everything on SIGTERM or Ctrl-C. A worker or cpu_tier
+#       that dies is started again. The default model is models/hearth-tiny, the default address 127.0.0.1:30000.
+#   scripts/serve.sh --once ["TEXT"]
+#       Starts on a free port, sends the chat TEXT at temperature 0, prints reasoning and answer, stops.
+#
+#   --keep-home   leave the expert home in place, so that the next start adopts it
+#   --no-build    use build/release/bin as it is
+#   --help        this text; the flags of each process: build/release/bin/hearth-{gateway,gpu-worker,cpu-tier} --help
+set -euo pipefail
+cd "$(dirname "$0")/.."
+here=$PWD
+bin=$here/build/release/bin
+
+say() { echo "serve: $*" >&2; }
+fail() {
+  say "$*"
+  exit 2
+}
+
+once=0 once_text="Explain zero-copy model offloading." keep_home=0 build=1 port="" host=127.0.0.1 home_base="" model=""
+passed=()
+while [ $# -gt 0 ]; do
+  case $1 in
+    --once)
+      once=1
+      if [ $# -gt 1 ] && [[ $2 != -* ]]; then
+        once_text=$2
+        shift
+      fi
+      ;;
+    --keep-home) keep_home=1 ;;
+    --no-build) build=0 ;;
+    -h | --help)
+      sed -n '2,/^set /p' "$0" | sed '$d; s/^# \{0,1\}//'
+      exit 0
+      ;;
+    --port=*) port=${1#*=} ;;
+    --host=*) host=${1#*=} ;;
+    --home-dir=*) home_base=${1#*=} ;;
+    --port | --host | --home-dir | -m | --model)
+      [ $# -gt 1 ] || fail "$1 needs a value"
+      case $1 in
+        --port) port=$2 ;;
+        --host) host=$2 ;;
+        --home-dir) home_base=$2 ;;
+        *) model=$2 ;;
+      esac
+      shift
+      ;;
+    *) passed+=("$1") ;;
+  esac
+  shift
+done
+
+scripts/install.sh --quiet
+[ $build = 0 ] || scripts/build.sh release hearth-gateway hearth-gpu-worker hearth-cpu-tier
+for name in gateway gpu-worker cpu-tier; do
+  [ -x "$bin/hearth-$name" ] || fail "$bin/hearth-$name is not built; leave --no-build out"
+done
+
+# Every other flag goes to whichever processes know it.
+gateway_flags=() worker_flags=() tier_flags=()
+declare -A takes_value
+for name in gateway gpu-worker cpu-tier; do
+  while read -r flag value; do takes_value["$name $flag"]=$value; done < <("$bin/hearth-$name" --print-flags)
+done
+set -- "${passed[@]+"${passed[@]}"}"
+while [ $# -gt 0 ]; do
+  flag=${1%%=*} words=("$1") known=0 wants_next=0
+  for name in gateway gpu-worker cpu-tier; do
+    [ "${takes_value["$name $flag"]:-0}" = 1 ] && [[ $1 != *=* ]] && wants_next=1
+    [ "${takes_value["$name $flag"]:-0}" = opt ] && [[ $1 != *=* && ${2:-} =~ ^(true|false|0|1|yes|no|on|off)$ ]] && wants_next=1
+  done
+  if [ $wants_next = 1 ]; then
+    [ $# -gt 1 ] || fail "$1 needs a value"
+    words+=("$2")
+  fi
+  [ -n "${takes_value["gateway $flag"]:-}" ] && gateway_flags+=("${words[@]}") && known=1
+  [ -n "${takes_value["gpu-worker $flag"]:-}" ] && worker_flags+=("${words[@]}") && known=1
+  [ -n "${takes_value["cpu-tier $flag"]:-}" ] && tier_flags+=("${words[@]}") && known=1
+  [ $known = 1 ] || fail "no process knows $1; see --help of the binaries in $bin"
+  shift "${#words[@]}"
+done
+
+model=${model:-${GLM53_MODEL_DIR:-$here/models/hearth-tiny}}
+free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+if [ $once = 1 ]; then
+  [ -n "$port" ] || port=$(free_port)
+  # A second server may run beside us: no fixed ports.
+  worker_flags=(--metrics-port 0 "${worker_flags[@]+"${worker_flags[@]}"}")
+  tier_flags=(--metrics-port 0 "${tier_flags[@]+"${tier_flags[@]}"}")
+fi
+port=${port:-${PORT:-30000}}
+
+run=$(mktemp -d "${TMPDIR:-/tmp}/hearth.XXXXXX")
+if [ -z "$home_base" ]; then
+  home_base=${HEARTH_HOME_DIR:-/dev/shm}
+  [ -z "${HEARTH_HOME_DIR:-}" ] && [ -d /run/hearth ] && [ -w /run/hearth ] && home_base=/run/hearth
+fi
+# A folder of our own makes it certain that only our files are removed at the end.
+home=$home_base
+if [ $keep_home = 0 ]; then
+  home=$(mktemp -d "$home_base/hearth-serve.XXXXXX") || { rm -rf "$run"; fail "cannot write to $home_base; give another --home-dir"; }
+fi
+
+declare -A pid_of
+stop_child() {  # NAME SECONDS: SIGTERM, and SIGKILL when the time is over
+  local pid=${pid_of[$1]:-} tenth
+  [ -n "$pid" ] || return 0
+  unset "pid_of[$1]"
+  kill -TERM "$pid" 2>/dev/null || true
+  for ((tenth = 0; tenth < $2 * 10; tenth++)); do
+    kill -0 "$pid" 2>/dev/null || break
+    sleep 0.1
+  done
+  kill -KILL "$pid" 2>/dev/null || true
+  wait "$pid" 2>/dev/null || true
+}
+cleanup() {
+  trap '' TERM INT HUP
+  stop_child gateway 40
+  stop_child gpu-worker 20
+  stop_child cpu-tier 5
+  rm -rf "$run"
+  [ $keep_home = 1 ] || rm -rf "$home"
+}
+trap cleanup EXIT
+trap 'exit 0' TERM INT HUP
+
+# Children get a session of their own, so that Ctrl-C reaches this script alone, and end when this script is killed.
+start() {  # NAME FLAG...
+  local name=$1
+  shift
+  if [ $once = 1 ]; then
+    setsid setpriv --pdeathsig TERM "$bin/hearth-$name" "$@" >>"$run/$name.log" 2>&1 &
+  else
+    setsid setpriv --pdeathsig TERM "$bin/hearth-$name" "$@" &
+  fi
+  pid_of[$name]=$!
+}
+start_tier() { start cpu-tier --grpc-listen "unix:$run/cpu_tier.sock" "${tier_flags[@]+"${tier_flags[@]}"}"; }
+start_worker() {
+  start gpu-worker -m "$model" --grpc-listen "unix:$run/worker.sock" --cpu-tier "unix:$run/cpu_tier.sock" \
+    --home-dir "$home" "${worker_flags[@]+"${worker_flags[@]}"}"
+}
+start_tier
+start_worker
+start gateway --host "$host" --port "$port" --worker "unix:$run/worker.sock" "${gateway_flags[@]+"${gateway_flags[@]}"}"
+
+url_host=$host
+case $host in 0.0.0.0) url_host=127.0.0.1 ;; ::) url_host='[::1]' ;; *:*) url_host="[$host]" ;; esac
+url=http://$url_host:$port
+
+show_logs() { [ $once = 0 ] || tail -q -n 20 "$run"/*.log >&2 || true; }
+# Before the server was ready once, an exit is a refusal with its own line: pass the code on.
+while ! curl -fs -m 2 -o /dev/null "$url/health"; do
+  for name in gateway gpu-worker cpu-tier; do
+    if ! kill -0 "${pid_of[$name]}" 2>/dev/null; then
+      code=0
+      wait "${pid_of[$name]}" || code=$?
+      unset "pid_of[$name]"
+      show_logs
+      say "hearth-$name did not start (exit code $code)"
+      exit $((code == 0 ? 1 : code))
+    fi
+  done
+  sleep 0.05
+done
+
+if [ $once = 1 ]; then
+  # The CPU tier attaches within moments; asking before that is right as well, only less of a show.
+  if ! python3 scripts/ask.py --url "$url" "$once_text"; then
+    show_logs
+    exit 1
+  fi
+  exit 0
+fi
+
+echo "hearth: ready on $url, model $(basename "$model"); Ctrl-C stops it"
+
+# Supervise. The delay doubles with every crash and starts over after a minute of peace.
+declare -A delay=([gpu-worker]=2 [cpu-tier]=2) due=() since=([gpu-worker]=$SECONDS [cpu-tier]=$SECONDS)
+while true; do
+  sleep 0.5 &
+  wait $! || true
+  kill -0 "${pid_of[gateway]}" 2>/dev/null || { unset 'pid_of[gateway]'; fail "the gateway ended; stopping"; }
+  for name in gpu-worker cpu-tier; do
+    if [ -n "${pid_of[$name]:-}" ] && ! kill -0 "${pid_of[$name]}" 2>/dev/null; then
+      code=0
+      wait "${pid_of[$name]}" || code=$?
+      unset "pid_of[$name]"
+      [ $((SECONDS - since[$name])) -gt 60 ] && delay[$name]=2
+      say "hearth-$name ended with code $code; starting it again in ${delay[$name]} s"
+      due[$name]=$((SECONDS + delay[$name]))
+      delay[$name]=$((delay[$name] * 2 > 30 ? 30 : delay[$name] * 2))
+    elif [ -n "${due[$name]:-}" ] && [ $SECONDS -ge "${due[$name]}" ]; then
+      unset "due[$name]"
+      since[$name]=$SECONDS
+      if [ "$name" = gpu-worker ]; then start_worker; else start_tier; fi
+    fi
+  done
+done
