@@ -23,7 +23,7 @@ constexpr float kQ2 = 0x1.555518p-5f;
 constexpr float kQ3 = 0x1.120ce4p-7f;
 constexpr float kQ4 = 0x1.6d127ep-10f;
 constexpr float kOverflow = 0x1.62e42ep+6f;  // largest x with finite exp
-constexpr float kUnderflow = -87.336540f;   // smallest x whose exp is a normal number
+constexpr float kUnderflow = -87.336540f;    // smallest x whose exp is a normal number
 }  // namespace exp_constants
 
 // Not `inline` with external linkage: this header is used by files of different instruction sets.
