@@ -1,0 +1,124 @@
+"""The exact promise: a row's logits depend on the tokens before it and on nothing else. Compared by hash, bit for bit."""
+
+import json
+import shutil
+import tempfile
+import unittest
+
+from harness import InBackground, SHARED_MEMORY, Server, panel, wait_for
+
+DECODED = 200
+
+
+def long_sequence():
+    """A 900-token prompt and the 200 tokens that greedy decoding appends, from the panel's own texts."""
+    items = panel()
+    prompt = (items["needle"]["tokens"] + items["book"]["tokens"])[:900]
+    tail = (items["essay"]["tokens"] + items["weather-two"]["tokens"] + items["zero-copy"]["tokens"])[:DECODED]
+    return prompt, tail
+
+
+class Exactness(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.prompt, cls.tail = long_sequence()
+        with cls.start() as server:
+            cls.want = cls.hashes(server)
+            cls.want_free = cls.free_running(server)
+        assert len(set(cls.want)) == len(cls.want) == 900 + DECODED
+
+    @staticmethod
+    def start(*flags, env=None, **kwargs):
+        return Server(worker_flags=["--mode", "exact", *flags], env=env, **kwargs)
+
+    @classmethod
+    def hashes(cls, server):
+        """Rows 0..899 prefilled, the rest decoded."""
+        return server.logits_hashes(cls.prompt + cls.tail, path="DECODE", decode_from=900)
+
+    @classmethod
+    def free_running(cls, server):
+        """Hashes of a generation of 200 tokens after the prompt."""
+        answer = server.generate(cls.prompt, DECODED, sampling_params={"ignore_eos": True}, logits_hash=True)
+        return answer["output_ids"], answer["meta_info"]["output_logits_hash"]
+
+    def check(self, server):
+        got = self.hashes(server)
+        first = next((i for i, (a, b) in enumerate(zip(got, self.want)) if a != b), None)
+        self.assertIsNone(first, f"row {first} differs")
+        self.assertEqual(got, self.want)
+        self.assertEqual(self.free_running(server), self.want_free)
+
+    def test_does_not_depend_on_the_number_of_slots(self):
+        for slots in ("8", "64", "100000"):
+            with self.subTest(slots=slots), self.start(env={"GLM53_EC_MAX_SLOTS": slots}) as server:
+                self.check(server)
+
+    def test_does_not_depend_on_the_chunk_size(self):
+        for chunk in ("64", "512", "8192"):
+            with self.subTest(chunk=chunk), self.start("-chunk_size", chunk) as server:
+                self.check(server)
+
+    def test_does_not_depend_on_lanes(self):
+        for source in ("hit", "pcie", "cpu"):
+            with self.subTest(source=source), self.start("--force-source", source) as server:
+                self.check(server)
+                picks = server.stats()["lanes"]["picks"]
+                used = {"hit": "vram", "pcie": "pcie", "cpu": "cpu"}[source]
+                self.assertGreater(picks[used], 0, picks)
+
+    def test_does_not_depend_on_other_streams(self):
+        items = panel()
+        others = [items[n]["tokens"][: items[n]["prompt_len"]] for n in ("needle", "weather-two", "hello")]
+        with self.start("-chunk_size", "128") as server:
+            # Streams of different lengths that start over again and again change prefill, decode and order throughout.
+            stop = []
+
+            def keep_busy(prompt, tokens):
+                rounds = 0
+                while not stop:
+                    server.generate(prompt, tokens, sampling_params={"ignore_eos": True})
+                    rounds += 1
+                return rounds
+
+            busy = [InBackground(keep_busy, p, n) for p, n in zip(others, (7, 40, 150))]
+            wait_for(lambda: server.stats()["requests"]["running"] >= 2, 20, "other streams run")
+            try:
+                self.check(server)
+                self.check(server)
+            finally:
+                stop.append(True)
+            for thread in busy:
+                self.assertGreater(thread.result(), 0)
+
+    def test_does_not_depend_on_a_restart_that_adopted_the_home(self):
+        home = tempfile.mkdtemp(prefix="hearth-test.", dir=SHARED_MEMORY)
+        try:
+            with self.start(home=home) as server:
+                self.check(server)
+                server.kill("worker")
+                server.start("worker")
+                wait_for(lambda: server.health()[0] == 503, 5, "the gateway notices")
+                server.wait_ready()
+                self.assertIn("adopted", server.log("worker"))
+                self.check(server)
+        finally:
+            shutil.rmtree(home, ignore_errors=True)
+
+    def test_prefill_scores_do_not_depend_on_chunks_or_mode(self):
+        with self.start("-chunk_size", "64") as server:
+            small = server.logits_hashes(self.prompt)
+        with Server(worker_flags=["--mode", "fast"]) as server:
+            self.assertEqual(server.logits_hashes(self.prompt), small)
+
+    def test_fast_decoding_on_the_cpu_lane_equals_exact_on_the_host(self):
+        with Server(worker_flags=["--mode", "fast", "--cpu-lane", "always"]) as server:
+            before = server.stats()["lanes"]["picks"]["cpu"]
+            self.assertEqual(self.hashes(server), self.want)
+            after = server.stats()["lanes"]["picks"]
+            self.assertGreaterEqual(after["cpu"] - before, DECODED * 7 * 4, json.dumps(after))
+            self.assertEqual(after.get("late", 0), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

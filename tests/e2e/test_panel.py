@@ -1,0 +1,43 @@
+"""The reference panel through HTTP, in both modes, teacher-forced and free-running."""
+
+import subprocess
+import sys
+import unittest
+
+from harness import PANEL, ROOT, Server, panel
+
+
+def score(server, *flags):
+    command = [sys.executable, f"{ROOT}/bench/score_ref_panel.py", "--url", f"http://127.0.0.1:{server.port}", "--panel",
+               PANEL, *flags]
+    return subprocess.run(command, capture_output=True, text=True, timeout=600)
+
+
+class Panel(unittest.TestCase):
+    def test_exact_mode_meets_the_tolerances_and_the_greedy_texts(self):
+        with Server(worker_flags=["--mode", "exact"]) as server:
+            done = score(server, "--greedy")
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_fast_mode_meets_the_tolerances_on_both_paths(self):
+        with Server(worker_flags=["--mode", "fast", "--cpu-lane", "always"]) as server:
+            for flags in ([], ["--path", "DECODE", "--greedy"]):
+                done = score(server, *flags)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_text_of_every_item_comes_back_through_generate(self):
+        with Server() as server:
+            for name, item in panel().items():
+                with self.subTest(name):
+                    answer = server.generate(item["tokens"][: item["prompt_len"]], len(item["greedy"]))
+                    got, want = answer["output_ids"], item["greedy"]
+                    same = next((i for i, (a, b) in enumerate(zip(got, want)) if a != b), len(got))
+                    if same < len(got):
+                        row = item["top20_lp"][same]
+                        self.assertLess(row[0] - row[1], 0.01, f"token {same} differs")
+                    else:
+                        self.assertGreaterEqual(len(got), len(want) - 1)  # an end token is not listed
+
+
+if __name__ == "__main__":
+    unittest.main()
