@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <initializer_list>
-#include <limits>
 #include <utility>
 #include <vector>
 
 #include "common/base/check.h"
 #include "gateway/text/chat_template.h"
+#include "gateway/text/message_text.h"
 #include "gateway/text/output_parser.h"
 
 namespace hearth::text {
@@ -29,13 +29,6 @@ const OrderedJson& MemberOrNull(const OrderedJson& object, std::string_view name
   return found ? *found : null;
 }
 
-// As a condition of the template sees it.
-bool IsTrue(const OrderedJson& value) {
-  if (value.is_null() || value == false) return false;
-  if (value.is_number()) return value != 0;
-  return value.is_boolean() || value.is_binary() || !(value.is_string() ? value == "" : value.empty());
-}
-
 Answer Render(const OrderedJson& input) {
   if (Status s = OnlyKnown(input, {"messages", "tools", "kwargs", "add_generation_prompt"}); !s.ok()) return s;
   ChatInput chat;
@@ -48,7 +41,7 @@ Answer Render(const OrderedJson& input) {
   if (!kwargs.is_null() && !kwargs.is_object()) return InvalidArgument("kwargs is not an object");
   // The template reads these two variables; any other has no effect on it.
   chat.reasoning_effort = MemberOrNull(kwargs, "reasoning_effort");
-  if (const OrderedJson* clear = FindMember(kwargs, "clear_thinking")) chat.clear_thinking = IsTrue(*clear);
+  chat.clear_thinking = IsTruthy(FindMember(kwargs, "clear_thinking"));
   const Result<std::vector<Segment>> segments = RenderChat(chat);
   if (!segments.ok()) return segments.status();
   return OrderedJson{{"prompt", JoinSegments(*segments)}};
