@@ -1,0 +1,115 @@
+"""scripts/serve.sh as a newcomer meets it. Needs build/release, which is where the script builds."""
+
+import glob
+import os
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+import urllib.request
+
+from harness import ROOT, SHARED_MEMORY, SLOW, free_port, panel, wait_for
+
+SERVE = f"{ROOT}/scripts/serve.sh"
+
+
+def our_processes():
+    """Command lines of Hearth processes of this checkout's build."""
+    found = []
+    for path in glob.glob("/proc/[0-9]*/exe"):
+        try:
+            target = os.readlink(path)
+        except OSError:
+            continue
+        if target.startswith(f"{ROOT}/build/release/bin/hearth-"):
+            found.append((int(path.split("/")[2]), os.path.basename(target)))
+    return found
+
+
+def shared_files():
+    return set(glob.glob(f"{SHARED_MEMORY}/hearth*")) | set(glob.glob("/run/hearth/*"))
+
+
+class Serve(unittest.TestCase):
+    def setUp(self):
+        self.files, self.processes = shared_files(), our_processes()
+
+    def assert_nothing_remains(self):
+        wait_for(lambda: our_processes() == self.processes, 5, f"our processes are gone: {our_processes()}")
+        self.assertEqual(shared_files(), self.files)
+
+    def once(self, *text):
+        return subprocess.run([SERVE, "--once", *text], capture_output=True, text=True, timeout=600)
+
+    def test_once_answers_the_default_question(self):
+        done = self.once()
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        reasoning, _, rest = panel()["zero-copy"]["text"].split("<|assistant|><think>")[1].partition("</think>")
+        self.assertIn(reasoning.strip(), done.stdout)
+        self.assertIn(rest.replace("<|user|>", "").strip(), done.stdout)
+        self.assert_nothing_remains()
+
+    def test_once_answers_a_text(self):
+        item = panel()["arith"]
+        question = item["text"].split("<|user|>")[1].split("<|assistant|>")[0]
+        done = self.once(question)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        answer = item["text"].split("</think>")[-1].replace("<|user|>", "").strip()
+        self.assertIn(answer, done.stdout)
+        self.assert_nothing_remains()
+
+    def serve(self, *flags):
+        port = free_port()
+        process = subprocess.Popen([SERVE, "--port", str(port), "--metrics-port", "0", *flags], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        line = process.stdout.readline()
+        if str(port) not in line:
+            process.kill()
+            self.fail(f"first line: {line!r}\n{process.stderr.read()}")
+        return process, port
+
+    def test_serves_in_the_foreground_until_a_signal(self):
+        for sig in (signal.SIGTERM, signal.SIGINT):
+            with self.subTest(sig):
+                process, port = self.serve("--mode", "exact")
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=10) as response:
+                    self.assertEqual(response.status, 200)
+                process.send_signal(sig)
+                _, stderr = process.communicate(timeout=60)
+                self.assertEqual(process.returncode, 0, stderr)
+                self.assert_nothing_remains()
+
+    def test_starts_a_dead_worker_again(self):
+        process, port = self.serve()
+        try:
+            worker = [pid for pid, name in our_processes() if name == "hearth-gpu-worker"]
+            os.kill(worker[0], signal.SIGKILL)
+
+            def healthy():
+                try:
+                    with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5) as response:
+                        return response.status == 200
+                except OSError:
+                    return False
+
+            wait_for(lambda: not healthy(), 5, "health notices")
+            wait_for(healthy, 20, "a new worker serves")
+        finally:
+            process.terminate()
+            process.communicate(timeout=60)
+        self.assert_nothing_remains()
+
+    def test_passes_a_refusal_on(self):
+        done = subprocess.run([SERVE, "--port", str(free_port()), "--metrics-port", "0", "-m", "/nowhere/at/all"],
+                              capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("/nowhere/at/all", done.stderr)
+        done = subprocess.run([SERVE, "--frobnicate"], capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--frobnicate", done.stderr)
+        self.assert_nothing_remains()
+
+
+if __name__ == "__main__":
+    unittest.main()
