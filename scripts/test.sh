@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# Everything that needs no GPU: release build, unit and golden tests, end-to-end tests with the real processes, subsets
+# under the address and thread sanitizers. Sets itself up; about half an hour on two cores.
+#
+#   scripts/test.sh [STAGE...]      stages: unit e2e asan tsan (default: all of them, in this order)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+stages=("$@")
+[ ${#stages[@]} -gt 0 ] || stages=(unit e2e asan tsan)
+
+scripts/install.sh --quiet
+python=$PWD/.venv/bin/python3
+if ! cmp -s tests/requirements.txt .venv/requirements.txt; then
+  rm -rf .venv
+  python3 -m venv .venv
+  .venv/bin/pip install --quiet --disable-pip-version-check -r tests/requirements.txt
+  cp tests/requirements.txt .venv/requirements.txt
+fi
+export HEARTH_TEST_PYTHON=$python
+jobs=$(nproc)
+failed=()
+
+stage() {  # NAME COMMAND...: runs, prints how long it took, remembers a failure
+  local name=$1 begin=$SECONDS
+  shift
+  echo "=== $name"
+  if "$@"; then
+    echo "=== $name: ok, $((SECONDS - begin)) s"
+  else
+    echo "=== $name: FAILED, $((SECONDS - begin)) s"
+    failed+=("$name")
+  fi
+}
+
+e2e() {  # PRESET SLOWDOWN PATTERN
+  HEARTH_BIN=$PWD/build/$1/bin HEARTH_TEST_SLOWDOWN=$2 "$python" -m unittest discover -v -s tests/e2e -p "$3"
+}
+
+for name in "${stages[@]}"; do
+  case $name in
+    unit)
+      stage "build release" scripts/build.sh release
+      stage "unit, golden and link tests" ctest --preset release -j "$jobs"
+      stage "tokenizer against the tokenizers package" \
+        "$python" tests/gateway/text/tokenizer_parity.py build/release/bin/hearth-text models/hearth-tiny
+      stage "checkpoints of other shapes against the reference" \
+        "$python" tests/gpu_worker/model/odd_checkpoints.py --bin build/release/tests/score_checkpoint
+      ;;
+    e2e)
+      stage "build release" scripts/build.sh release
+      stage "end to end" e2e release 1 'test_*.py'
+      ;;
+    asan)
+      stage "build asan" scripts/build.sh asan
+      stage "address and undefined-behaviour sanitizers" ctest --preset asan -j "$jobs"
+      stage "end to end under asan" e2e asan 8 'test_chat.py'
+      ;;
+    tsan)
+      # Debian's gRPC and oneTBB are not instrumented: what only they touch is not ours to judge.
+      export TSAN_OPTIONS="ignore_noninstrumented_modules=1 halt_on_error=1 ${TSAN_OPTIONS:-}"
+      stage "build tsan" scripts/build.sh tsan
+      stage "thread sanitizer" ctest --preset tsan -j "$jobs"
+      ;;
+    *)
+      echo "test: no stage $name; there are unit, e2e, asan, tsan" >&2
+      exit 2
+      ;;
+  esac
+done
+
+if [ ${#failed[@]} -gt 0 ]; then
+  printf 'test: FAILED: %s\n' "${failed[@]}"
+  exit 1
+fi
+echo "test: all stages passed"
