@@ -1,0 +1,181 @@
+#include "gateway/http/connection.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+
+namespace hearth::http {
+namespace {
+
+constexpr size_t kReadBytes = 16 * 1024;
+constexpr size_t kChunkLineBytes = 1024;
+
+int PollMillis(Deadline deadline) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline.Left()).count();
+  return static_cast<int>(std::min<long long>(left, 3'600'000));
+}
+
+}  // namespace
+
+Connection::Connection(UniqueFd fd, const ConnectionLimits& limits) : fd_(std::move(fd)), limits_(limits) {
+  const int on = 1;
+  ::setsockopt(fd_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+bool Connection::WaitForRequest(int wake_fd, bool first) {
+  if (!buffer_.empty()) return true;
+  const Deadline deadline = Deadline::After(first ? limits_.header_timeout : limits_.idle_timeout);
+  while (true) {
+    pollfd fds[2] = {{fd_.get(), POLLIN, 0}, {wake_fd, POLLIN, 0}};
+    const int ready = ::poll(fds, wake_fd >= 0 ? 2 : 1, PollMillis(deadline));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0) return false;
+    // A request that is already here is answered even while draining: with 503.
+    if (fds[0].revents != 0) return Fill(deadline) == ReadOutcome::kOk;
+    if (fds[1].revents != 0) return false;
+  }
+}
+
+ReadOutcome Connection::Fill(Deadline deadline) {
+  char bytes[kReadBytes];
+  while (true) {
+    const ssize_t got = ::recv(fd_.get(), bytes, sizeof bytes, MSG_DONTWAIT);
+    if (got > 0) {
+      buffer_.append(bytes, static_cast<size_t>(got));
+      return ReadOutcome::kOk;
+    }
+    if (got == 0) return ReadOutcome::kClosed;
+    if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) return ReadOutcome::kClosed;
+    if (deadline.Passed()) return ReadOutcome::kTimeout;
+    pollfd fd = {fd_.get(), POLLIN, 0};
+    ::poll(&fd, 1, PollMillis(deadline));
+  }
+}
+
+ReadOutcome Connection::ReadHead(std::string& head) {
+  const Deadline deadline = Deadline::After(limits_.header_timeout);
+  size_t searched = 0;
+  while (true) {
+    const size_t end = buffer_.find("\r\n\r\n", searched);
+    if (end != std::string::npos && end + 4 <= limits_.header_bytes) {
+      head.assign(buffer_, 0, end + 4);
+      buffer_.erase(0, end + 4);
+      return ReadOutcome::kOk;
+    }
+    if (buffer_.size() > limits_.header_bytes) return ReadOutcome::kTooLarge;
+    if (deadline.Passed()) return ReadOutcome::kTimeout;
+    searched = buffer_.size() < 3 ? 0 : buffer_.size() - 3;
+    if (const ReadOutcome outcome = Fill(deadline); outcome != ReadOutcome::kOk) return outcome;
+  }
+}
+
+ReadOutcome Connection::Take(size_t bytes, Deadline deadline, std::string& out) {
+  while (bytes > 0) {
+    if (buffer_.empty()) {
+      if (deadline.Passed()) return ReadOutcome::kTimeout;
+      if (const ReadOutcome outcome = Fill(deadline); outcome != ReadOutcome::kOk) return outcome;
+    }
+    const size_t part = std::min(bytes, buffer_.size());
+    out.append(buffer_, 0, part);
+    buffer_.erase(0, part);
+    bytes -= part;
+  }
+  return ReadOutcome::kOk;
+}
+
+ReadOutcome Connection::ReadBody(size_t length, std::string& body) {
+  if (length > limits_.body_bytes) return ReadOutcome::kTooLarge;
+  return Take(length, Deadline::After(limits_.body_timeout), body);
+}
+
+ReadOutcome Connection::ReadLine(Deadline deadline, std::string& line) {
+  while (true) {
+    const size_t end = buffer_.find("\r\n");
+    if (end != std::string::npos) {
+      line.assign(buffer_, 0, end);
+      buffer_.erase(0, end + 2);
+      return ReadOutcome::kOk;
+    }
+    if (buffer_.size() > kChunkLineBytes) return ReadOutcome::kMalformed;
+    if (deadline.Passed()) return ReadOutcome::kTimeout;
+    if (const ReadOutcome outcome = Fill(deadline); outcome != ReadOutcome::kOk) return outcome;
+  }
+}
+
+ReadOutcome Connection::ReadChunkedBody(std::string& body) {
+  const Deadline deadline = Deadline::After(limits_.body_timeout);
+  std::string line;
+  while (true) {
+    if (const ReadOutcome outcome = ReadLine(deadline, line); outcome != ReadOutcome::kOk) return outcome;
+    size_t length = 0;
+    const char* const line_end = line.data() + line.size();
+    const auto [end, error] = std::from_chars(line.data(), line_end, length, 16);
+    if (error != std::errc() || (end != line_end && *end != ';')) return ReadOutcome::kMalformed;
+    if (length == 0) break;
+    if (length > limits_.body_bytes - body.size()) return ReadOutcome::kTooLarge;
+    if (const ReadOutcome outcome = Take(length, deadline, body); outcome != ReadOutcome::kOk) return outcome;
+    if (const ReadOutcome outcome = ReadLine(deadline, line); outcome != ReadOutcome::kOk) return outcome;
+    if (!line.empty()) return ReadOutcome::kMalformed;
+  }
+  for (int trailers = 0; trailers < 64; ++trailers) {
+    if (const ReadOutcome outcome = ReadLine(deadline, line); outcome != ReadOutcome::kOk) return outcome;
+    if (line.empty()) return ReadOutcome::kOk;
+  }
+  return ReadOutcome::kMalformed;
+}
+
+bool Connection::Write(std::string_view data) {
+  if (broken_) return false;
+  const Deadline deadline = Deadline::After(limits_.write_timeout);
+  while (!data.empty()) {
+    const ssize_t sent = ::send(fd_.get(), data.data(), data.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent > 0) {
+      data.remove_prefix(static_cast<size_t>(sent));
+      bytes_written_ += static_cast<size_t>(sent);
+      continue;
+    }
+    if (sent < 0 && errno == EINTR) continue;
+    write_timed_out_ = sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) && deadline.Passed();
+    if (write_timed_out_ || (sent < 0 && errno != EAGAIN && errno != EWOULDBLOCK)) {
+      broken_ = true;
+      return false;
+    }
+    pollfd fd = {fd_.get(), POLLOUT, 0};
+    ::poll(&fd, 1, PollMillis(deadline));
+  }
+  return true;
+}
+
+bool Connection::PeerLeft() const {
+  if (broken_) return true;
+  pollfd fd = {fd_.get(), POLLRDHUP, 0};
+  return ::poll(&fd, 1, 0) > 0 && (fd.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+}
+
+std::string Connection::PeerAddress() const {
+  sockaddr_storage address = {};
+  socklen_t length = sizeof address;
+  char host[NI_MAXHOST] = "";
+  if (::getpeername(fd_.get(), reinterpret_cast<sockaddr*>(&address), &length) != 0) return "";
+  ::getnameinfo(reinterpret_cast<sockaddr*>(&address), length, host, sizeof host, nullptr, 0, NI_NUMERICHOST);
+  return host;
+}
+
+void Connection::CloseGently() {
+  ::shutdown(fd_.get(), SHUT_WR);
+  // Closing with unread data resets the connection and may take the answer with it.
+  const Deadline deadline = Deadline::After(std::chrono::milliseconds(300));
+  for (int reads = 0; reads < 256; ++reads) {
+    buffer_.clear();
+    if (deadline.Passed() || Fill(deadline) != ReadOutcome::kOk) break;
+  }
+  fd_.Reset();
+}
+
+}  // namespace hearth::http

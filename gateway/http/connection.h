@@ -1,0 +1,65 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include "common/base/deadline.h"
+#include "common/base/unique_fd.h"
+
+namespace hearth::http {
+
+struct ConnectionLimits {
+  std::chrono::milliseconds header_timeout{10'000};  // from the first byte (of a new connection: from accept)
+  std::chrono::milliseconds body_timeout{60'000};    // whole body
+  std::chrono::milliseconds write_timeout{10'000};   // one blocked write
+  std::chrono::milliseconds idle_timeout{30'000};    // between requests of a connection
+  size_t header_bytes = 64 * 1024;
+  size_t body_bytes = size_t{32} << 20;
+};
+
+// How reading ended. Everything but kOk ends the connection.
+enum class ReadOutcome { kOk, kClosed, kTimeout, kTooLarge, kMalformed };
+
+// A client's socket with absolute deadlines: a peer that sends or takes a byte at a time gains no time by it. Owned
+// and used by one thread.
+class Connection {
+ public:
+  Connection(UniqueFd fd, const ConnectionLimits& limits);
+
+  // Waits for the first byte of a request. False when there is none: the peer closed, the idle time is over, or
+  // `wake_fd` became readable (-1: none).
+  bool WaitForRequest(int wake_fd, bool first);
+  // Reads up to and including the empty line that ends a request's head.
+  ReadOutcome ReadHead(std::string& head);
+  // Reads `length` bytes of body, at most the limit.
+  ReadOutcome ReadBody(size_t length, std::string& body);
+  // Reads a body in chunked coding, trailers dropped.
+  ReadOutcome ReadChunkedBody(std::string& body);
+
+  // False once the peer left or did not take data for the write timeout.
+  bool Write(std::string_view data);
+  bool broken() const { return broken_; }
+  bool write_timed_out() const { return write_timed_out_; }
+  size_t bytes_written() const { return bytes_written_; }
+
+  // Whether the peer has closed its side. Never blocks.
+  bool PeerLeft() const;
+  std::string PeerAddress() const;
+  // Sends what is left and gives the peer a moment to take it before the socket closes.
+  void CloseGently();
+
+ private:
+  ReadOutcome Fill(Deadline deadline);  // at least one more byte into buffer_
+  ReadOutcome ReadLine(Deadline deadline, std::string& line);
+  ReadOutcome Take(size_t bytes, Deadline deadline, std::string& out);
+
+  UniqueFd fd_;
+  const ConnectionLimits& limits_;
+  std::string buffer_;  // received, not yet used
+  bool broken_ = false;
+  bool write_timed_out_ = false;
+  size_t bytes_written_ = 0;
+};
+
+}  // namespace hearth::http

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "common/base/deadline.h"
+#include "gateway/http/access_policy.h"
+#include "gateway/http/connection.h"
+#include "gateway/http/http_message.h"
+
+namespace hearth::http {
+
+struct ServerOptions {
+  std::string host = "127.0.0.1";
+  int port = 30000;  // 0: a free one
+  size_t max_connections = 1024;
+  ConnectionLimits limits;
+  AccessPolicy access;
+};
+
+// An HTTP/1.1 server: one thread a connection, keep-alive, chunked streaming, every wait with a deadline. The handler
+// gets complete requests and is called on many threads at once.
+class HttpServer {
+ public:
+  // Listens; nothing is answered before Start(). Throws StartupError when the port cannot be had.
+  HttpServer(ServerOptions options, Handler handler);
+  // Stops at once; Drain() first for a polite end.
+  ~HttpServer();
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  void Start();
+  int port() const;
+  size_t open_connections() const;
+
+  // From now on new requests are answered 503, but those the handler marks as status routes by answering `is_status`
+  // true. Returns once no request is running. At `deadline` the rest is told that its client left, then cut.
+  void Drain(Deadline deadline, const std::function<bool(const std::string& path)>& is_status);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace hearth::http

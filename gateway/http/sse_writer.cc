@@ -1,0 +1,18 @@
+#include "gateway/http/sse_writer.h"
+
+#include <string>
+
+namespace hearth::http {
+
+bool SseWriter::Event(std::string_view data) {
+  std::string text;
+  text.reserve(data.size() + 8);
+  text.append("data: ").append(data).append("\n\n");
+  return alive_ = alive_ && body_.Write(text);
+}
+
+bool SseWriter::Comment(std::string_view text) {
+  return alive_ = alive_ && body_.Write(std::string(": ").append(text).append("\n\n"));
+}
+
+}  // namespace hearth::http

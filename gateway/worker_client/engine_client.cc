@@ -1,0 +1,99 @@
+#include "gateway/worker_client/engine_client.h"
+
+#include <grpcpp/client_context.h>
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "common/rpc/channel.h"
+#include "common/rpc/status_map.h"
+#include "gateway/worker_client/engine_convert.h"
+#include "gateway/worker_client/generation_streams.h"
+
+namespace hearth::engine {
+namespace {
+
+constexpr std::chrono::milliseconds kLookEvery{20};
+
+// Cancels a call once `gone` says so, from a thread of its own: the blocking call cannot ask.
+class CancelWatch {
+ public:
+  CancelWatch(grpc::ClientContext& context, const std::function<bool()>& gone)
+      : thread_([this, &context, &gone] {
+          std::unique_lock lock(mutex_);
+          while (!changed_.wait_for(lock, kLookEvery, [this] { return ended_; })) {
+            if (!gone()) continue;
+            context.TryCancel();
+            return;
+          }
+        }) {}
+  ~CancelWatch() {
+    {
+      std::lock_guard lock(mutex_);
+      ended_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ended_ = false;
+  std::thread thread_;
+};
+
+}  // namespace
+
+struct EngineClient::Impl {
+  std::string target;
+  std::shared_ptr<grpc::Channel> channel;
+  std::unique_ptr<pb::Engine::Stub> stub;
+};
+
+EngineClient::EngineClient(const std::string& target) : impl_(std::make_unique<Impl>()) {
+  impl_->target = target;
+  impl_->channel = MakeChannel(target);
+  impl_->stub = pb::Engine::NewStub(impl_->channel);
+}
+
+EngineClient::~EngineClient() = default;
+
+const std::string& EngineClient::target() const { return impl_->target; }
+
+std::unique_ptr<GenerationStreams> EngineClient::Generate(const std::vector<GenerateSpec>& specs, Deadline deadline) {
+  return StartStreams(*impl_->stub, specs, deadline);
+}
+
+Status EngineClient::Score(const ScoreSpec& spec, Deadline deadline, const std::function<bool()>& gone,
+                           const std::function<void(ScoreRow)>& row) {
+  grpc::ClientContext context;
+  context.set_deadline(GrpcDeadline(deadline));
+  const pb::ScoreRequest request = ToProto(spec);
+  const auto reader = impl_->stub->Score(&context, request);
+  const CancelWatch watch(context, gone);
+  pb::ScoreResponse block;
+  while (reader->Read(&block)) {
+    for (const pb::ScoreRow& entry : block.rows()) row(FromProto(entry));
+  }
+  return FromGrpc(reader->Finish());
+}
+
+Result<ModelInfo> EngineClient::GetModelInfo(std::chrono::milliseconds timeout) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + timeout);
+  pb::ModelInfo info;
+  if (const grpc::Status status = impl_->stub->GetModelInfo(&context, {}, &info); !status.ok()) return FromGrpc(status);
+  return FromProto(info);
+}
+
+Result<EngineStats> EngineClient::GetStats(std::chrono::milliseconds timeout) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + timeout);
+  pb::EngineStats stats;
+  if (const grpc::Status status = impl_->stub->GetStats(&context, {}, &stats); !status.ok()) return FromGrpc(status);
+  return FromProto(stats);
+}
+
+}  // namespace hearth::engine

@@ -1,0 +1,80 @@
+#include "gateway/worker_client/worker_monitor.h"
+
+#include <chrono>
+
+#include "common/log/log.h"
+
+namespace hearth::engine {
+namespace {
+
+constexpr std::chrono::milliseconds kAskEvery{250};
+constexpr std::chrono::milliseconds kAnswerTime{700};
+
+const char* StateName(const WorkerView& view) {
+  if (!view.answers) return "down";
+  switch (view.info.state) {
+    case WorkerState::kLoading: return "loading";
+    case WorkerState::kReady: return view.info.degraded ? "ready, degraded" : "ready";
+    case WorkerState::kDraining: return "draining";
+    case WorkerState::kFailed: return "failed";
+    default: return "unknown";
+  }
+}
+
+}  // namespace
+
+WorkerMonitor::WorkerMonitor(EngineClient& client, std::function<void(const WorkerView&)> on_view)
+    : client_(client),
+      on_view_(std::move(on_view)),
+      view_(std::make_shared<WorkerView>(WorkerView{.problem = "not asked yet"})),
+      thread_([this] { Run(); }) {}
+
+WorkerMonitor::~WorkerMonitor() {
+  {
+    std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+std::shared_ptr<const WorkerView> WorkerMonitor::view() const {
+  std::lock_guard lock(mutex_);
+  return view_;
+}
+
+void WorkerMonitor::Hint() {
+  {
+    std::lock_guard lock(mutex_);
+    hinted_ = true;
+  }
+  changed_.notify_all();
+}
+
+void WorkerMonitor::Run() {
+  std::string last_state;
+  while (true) {
+    Result<ModelInfo> info = client_.GetModelInfo(kAnswerTime);
+    WorkerView now;
+    now.answers = info.ok();
+    if (info.ok()) {
+      now.info = *std::move(info);
+    } else {
+      now.info = view()->info;
+      now.problem = info.status().message();
+    }
+    if (const std::string state = StateName(now); state != last_state) {
+      Log(now.ready() ? LogLevel::kInfo : LogLevel::kWarning, "worker_state",
+          {{"worker", client_.target()}, {"state", state}, {"problem", now.problem}});
+      last_state = state;
+    }
+    on_view_(now);
+    std::unique_lock lock(mutex_);
+    view_ = std::make_shared<WorkerView>(std::move(now));
+    changed_.wait_for(lock, kAskEvery, [this] { return ending_ || hinted_; });
+    hinted_ = false;
+    if (ending_) return;
+  }
+}
+
+}  // namespace hearth::engine

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "gateway/worker_client/engine_client.h"
+
+namespace hearth::engine {
+
+// What was last heard from the worker.
+struct WorkerView {
+  bool answers = false;
+  ModelInfo info;       // as of the last answer; the first fields only while it loads
+  std::string problem;  // why it does not answer
+  bool ready() const { return answers && info.state == WorkerState::kReady; }
+};
+
+// Asks the worker for its state, every 250 ms, on a thread of its own. A worker that does not answer within 700 ms is
+// down; one that comes back is seen with the next question.
+class WorkerMonitor {
+ public:
+  // `on_view` is called on the monitor's thread after each question, before view() shows it. Both outlive this object.
+  WorkerMonitor(EngineClient& client, std::function<void(const WorkerView&)> on_view);
+  ~WorkerMonitor();
+  WorkerMonitor(const WorkerMonitor&) = delete;
+  WorkerMonitor& operator=(const WorkerMonitor&) = delete;
+
+  std::shared_ptr<const WorkerView> view() const;
+  // A stream broke: asks again at once.
+  void Hint();
+
+ private:
+  void Run();
+
+  EngineClient& client_;
+  const std::function<void(const WorkerView&)> on_view_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::shared_ptr<const WorkerView> view_;
+  bool hinted_ = false;
+  bool ending_ = false;
+  std::thread thread_;
+};
+
+}  // namespace hearth::engine
