@@ -47,13 +47,3 @@ struct IndexSelectArgs {
 };
 
 }  // namespace hearth::kernels
-
-namespace hearth::kernels::ref {
-void IndexPool(void* stream, const IndexPoolArgs& args);
-void IndexSelect(void* stream, const IndexSelectArgs& args);
-}  // namespace hearth::kernels::ref
-
-namespace hearth::kernels::avx2 {
-void IndexPool(void* stream, const IndexPoolArgs& args);
-void IndexSelect(void* stream, const IndexSelectArgs& args);
-}  // namespace hearth::kernels::avx2

@@ -64,19 +64,3 @@ struct KdaOutputArgs {
 };
 
 }  // namespace hearth::kernels
-
-namespace hearth::kernels::ref {
-void ShortConv(void* stream, const ShortConvArgs& args);
-void KdaPrepare(void* stream, const KdaPrepareArgs& args);
-void KdaRecurrent(void* stream, const KdaRuleArgs& args);
-void KdaChunked(void* stream, const KdaRuleArgs& args);
-void KdaOutput(void* stream, const KdaOutputArgs& args);
-}  // namespace hearth::kernels::ref
-
-namespace hearth::kernels::avx2 {
-void ShortConv(void* stream, const ShortConvArgs& args);
-void KdaPrepare(void* stream, const KdaPrepareArgs& args);
-void KdaRecurrent(void* stream, const KdaRuleArgs& args);
-void KdaChunked(void* stream, const KdaRuleArgs& args);
-void KdaOutput(void* stream, const KdaOutputArgs& args);
-}  // namespace hearth::kernels::avx2

@@ -40,15 +40,3 @@ struct HeadNormArgs {
 };
 
 }  // namespace hearth::kernels
-
-namespace hearth::kernels::ref {
-void HcMix(void* stream, const HcMixArgs& args);
-void HcSpread(void* stream, const HcSpreadArgs& args);
-void HeadNorm(void* stream, const HeadNormArgs& args);
-}  // namespace hearth::kernels::ref
-
-namespace hearth::kernels::avx2 {
-void HcMix(void* stream, const HcMixArgs& args);
-void HcSpread(void* stream, const HcSpreadArgs& args);
-void HeadNorm(void* stream, const HeadNormArgs& args);
-}  // namespace hearth::kernels::avx2

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <vector>
 
-#include "kernels/mla/attended_tokens.h"
+#include "kernels/mla/attended_slots.h"
 #include "kernels/mla/kv_element.h"
 
 namespace hearth::kernels::ref {
@@ -12,8 +12,9 @@ void LatentAttention(void*, const LatentAttentionArgs& args) {
   std::vector<Dim> slots;
   std::vector<Real> p;
   for (Dim row = 0; row < args.rows; ++row) {
-    AttendedSlots(args, row, &slots);
+    slots.resize(AttendedCount(args, row));
     p.resize(slots.size());
+    ForAttendedSlots(args, row, [&](Dim j, Dim slot) { slots[j] = slot; });
     for (Dim h = 0; h < args.heads; ++h) {
       const Real* ql = args.ql + (row * args.heads + h) * rank;
       Real* ol = args.ol + (row * args.heads + h) * rank;

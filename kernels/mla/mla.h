@@ -58,13 +58,3 @@ struct LatentAttentionArgs {
 };
 
 }  // namespace hearth::kernels
-
-namespace hearth::kernels::ref {
-void StoreLatents(void* stream, const StoreLatentsArgs& args);
-void LatentAttention(void* stream, const LatentAttentionArgs& args);
-}  // namespace hearth::kernels::ref
-
-namespace hearth::kernels::avx2 {
-void StoreLatents(void* stream, const StoreLatentsArgs& args);
-void LatentAttention(void* stream, const LatentAttentionArgs& args);
-}  // namespace hearth::kernels::avx2

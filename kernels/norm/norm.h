@@ -14,11 +14,3 @@ struct RmsNormArgs {
 };
 
 }  // namespace hearth::kernels
-
-namespace hearth::kernels::ref {
-void RmsNorm(void* stream, const RmsNormArgs& args);
-}  // namespace hearth::kernels::ref
-
-namespace hearth::kernels::avx2 {
-void RmsNorm(void* stream, const RmsNormArgs& args);
-}  // namespace hearth::kernels::avx2

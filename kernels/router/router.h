@@ -28,13 +28,3 @@ struct MoeCombineArgs {
 };
 
 }  // namespace hearth::kernels
-
-namespace hearth::kernels::ref {
-void Router(void* stream, const RouterArgs& args);
-void MoeCombine(void* stream, const MoeCombineArgs& args);
-}  // namespace hearth::kernels::ref
-
-namespace hearth::kernels::avx2 {
-void Router(void* stream, const RouterArgs& args);
-void MoeCombine(void* stream, const MoeCombineArgs& args);
-}  // namespace hearth::kernels::avx2
