@@ -1,5 +1,6 @@
 #include "gateway/worker_client/engine_client.h"
 
+#include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
 
 #include <condition_variable>
