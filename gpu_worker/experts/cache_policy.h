@@ -23,9 +23,9 @@ constexpr int32_t kLent = -2;
 enum class Admission : uint8_t { kByFrequency, kAlways, kNever };
 
 struct Counters {
-  uint64_t hits = 0;        // experts of a step that were resident
-  uint64_t misses = 0;      // experts of a step that were not
-  uint64_t admissions = 0;  // misses that got a slot
+  uint64_t hits = 0;        // experts touched that were resident
+  uint64_t misses = 0;      // experts touched that were not
+  uint64_t admissions = 0;  // experts that got a slot
   uint64_t evictions = 0;   // slots taken from an expert, by admission or by lending
 };
 
@@ -74,17 +74,18 @@ HEARTH_HD inline void AdvanceTime(const View& v, double tokens) {
 
 // Notes that `picks` rows picked the expert, and pins it if it is resident: its slot, or kNone. Called once per expert
 // and step, before any Admit of that step.
-HEARTH_HD inline int32_t Touch(const View& v, int32_t key, int32_t picks) {
+HEARTH_HD inline int32_t Note(const View& v, int32_t key, int32_t picks) {
   v.score[key] = ScoreAfter(v.score[key], v.state->clock.now, picks);
   if (v.state->adapt) Observe(v.state->tuner, v.watched, key, picks);
   const int32_t slot = v.slot_of[key];
-  if (slot == kNone) {
-    ++v.state->counters.misses;
-    return kNone;
-  }
-  ++v.state->counters.hits;
-  v.referenced[slot] = 1;
-  v.pinned[slot] = 1;
+  if (slot != kNone) v.referenced[slot] = v.pinned[slot] = 1;
+  return slot;
+}
+
+// The same, counted as a hit or a miss.
+HEARTH_HD inline int32_t Touch(const View& v, int32_t key, int32_t picks) {
+  const int32_t slot = Note(v, key, picks);
+  ++(slot == kNone ? v.state->counters.misses : v.state->counters.hits);
   return slot;
 }
 
@@ -94,7 +95,7 @@ HEARTH_HD inline void Unpin(const View& v, int32_t slot) { v.pinned[slot] = 0; }
 // slot is pinned or lent. The hand stays behind the slot found.
 HEARTH_HD inline int32_t NextVictim(const View& v) {
   State& s = *v.state;
-  const bool free_left = s.used + s.lent < v.slots;
+  const bool free_left = v.slots - s.used - s.lent > 0;
   // Two rounds clear every reference bit; a third finds nothing new.
   for (int32_t looked = 0; looked < 2 * v.slots; ++looked) {
     const int32_t slot = s.hand;
@@ -117,6 +118,8 @@ HEARTH_HD inline void Release(const View& v, int32_t slot) {
   --v.state->used;
   ++v.state->counters.evictions;
 }
+
+HEARTH_HD inline int32_t FreeSlots(const View& v) { return v.slots - v.state->used - v.state->lent; }
 
 // Offers a touched expert that is not resident a slot. On success the slot is pinned and belongs to the expert at
 // once; the caller fills it before anybody reads it. kNone: not admitted.

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "common/expert_home/home_view.h"
+#include "gpu_worker/experts/cache_tables.h"
+#include "gpu_worker/experts/lane_stats.h"
+#include "gpu_worker/experts/slot_arena.h"
+
+namespace hearth {
+
+// Arena and tables together. The step thread decides under Lock(), then works on pinned slots without it; Verify may
+// run on another thread meanwhile and looks only at slots that are not pinned.
+class ExpertCache {
+ public:
+  ExpertCache(const HomeView& home, int32_t slots);
+
+  [[nodiscard]] std::unique_lock<std::mutex> Lock() { return std::unique_lock(mutex_); }
+  cache::View view() { return tables_.view(); }
+  int32_t Key(int layer, int expert) const { return tables_.Key(layer, expert); }
+  std::byte* slot(int32_t i) const { return arena_.slot(i); }
+  int32_t slots() const { return arena_.slots(); }
+  uint64_t arena_bytes() const { return arena_.bytes(); }
+
+  // Copies an expert's record into the slot that Admit gave it.
+  void Fill(int32_t slot, int layer, int expert);
+  void Unpin(const std::vector<int32_t>& slots);  // takes the lock
+
+  struct Comparison {
+    uint32_t compared = 0, different = 0;
+  };
+  // Compares used slots with the home, byte by byte: `samples` of them spread over the arena, or all with 0. Any
+  // thread.
+  Comparison Verify(uint32_t samples);
+
+  void CopyCounters(LaneStats& stats);  // under the lock
+
+ private:
+  const HomeView& home_;
+  std::mutex mutex_;
+  CacheTables tables_;
+  SlotArena arena_;
+};
+
+}  // namespace hearth

@@ -1,0 +1,208 @@
+#include "gpu_worker/experts/lane_executor.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "common/base/check.h"
+#include "gpu_worker/experts/executor_start.h"
+#include "gpu_worker/experts/lane_timer.h"
+#include "gpu_worker/experts/run_group.h"
+
+namespace hearth {
+namespace {
+
+// Whole decode steps without a prefill call after which a prefill counts as given up and its slots come back.
+constexpr int64_t kStepsUntilTakenBack = 4;
+
+}  // namespace
+
+LaneExecutor::LaneExecutor(const HomeView& home, const kernels::Backend& backend, const ExecutorOptions& options,
+                           CpuLane* lane)
+    : home_(home),
+      backend_(backend),
+      options_(options),
+      lane_(options.exact || options.cpu_lane == CpuLaneMode::kNever ? nullptr : lane),
+      cache_(home, PlanSlots(options, uint64_t{home.layers()} * home.experts(), home.record_stride())),
+      prefill_(home, backend, cache_, stats_, options),
+      cost_(StartConstants(home, backend, options)),
+      random_(options.seed) {
+  const auto lock = cache_.Lock();
+  cache_.CopyCounters(stats_);
+}
+
+LaneExecutor::~LaneExecutor() = default;
+
+std::vector<LaneExecutor::MemoryPart> LaneExecutor::memory() const { return {{"expert cache", cache_.arena_bytes()}}; }
+
+Status LaneExecutor::Prefill(const MoeStep& step, int next_moe_layer, const std::function<bool()>& cancelled) {
+  decode_layers_ = 0;
+  return prefill_.Run(step, next_moe_layer, cancelled);
+}
+
+Status LaneExecutor::BeginDecode(const MoeStep& step) {
+  HEARTH_CHECK(!open_, "BeginDecode twice without FinishDecode");
+  open_ = true;
+  if (prefill_.borrowing() && ++decode_layers_ > kStepsUntilTakenBack * home_.layers()) prefill_.ReturnSlots();
+  picks_.Build(step.ids, step.rows, step.top_k, static_cast<int>(home_.experts()));
+
+  const bool cpu_up = lane_ != nullptr && lane_->up();
+  const bool all_to_cpu = cpu_up && (options_.force == ForceSource::kCpu || options_.cpu_lane == CpuLaneMode::kAlways);
+  TouchAndAdmit(step, !all_to_cpu && options_.force != ForceSource::kPcie);
+  ChooseSources(cpu_up);
+  PublishCpu(step);
+  return Status::Ok();
+}
+
+void LaneExecutor::TouchAndAdmit(const MoeStep& step, bool admit) {
+  const std::vector<PickGroup>& groups = picks_.groups();
+  inputs_.assign(groups.size(), {});
+  slot_of_group_.assign(groups.size(), cache::kNone);
+  pinned_.clear();
+  const auto lock = cache_.Lock();
+  const cache::View view = cache_.view();
+  cache::AdvanceTime(view, static_cast<double>(step.rows) / home_.layers());
+  for (size_t g = 0; g < groups.size(); ++g) {
+    const int32_t key = cache_.Key(step.moe_layer, groups[g].expert);
+    slot_of_group_[g] = cache::Touch(view, key, groups[g].picks);
+    inputs_[g] = {groups[g].picks, slot_of_group_[g] >= 0, false, view.score[key]};
+    if (slot_of_group_[g] >= 0) pinned_.push_back(slot_of_group_[g]);
+  }
+  const cache::Admission mode = options_.force == ForceSource::kHit ? cache::Admission::kAlways : options_.admission;
+  for (size_t g = 0; admit && g < groups.size(); ++g) {
+    if (inputs_[g].resident) continue;
+    slot_of_group_[g] = cache::Admit(view, cache_.Key(step.moe_layer, groups[g].expert), mode);
+    inputs_[g].admitted = slot_of_group_[g] >= 0;
+    if (inputs_[g].admitted) pinned_.push_back(slot_of_group_[g]);
+  }
+  cache_.CopyCounters(stats_);
+}
+
+void LaneExecutor::ChooseSources(bool cpu_up) {
+  PlacementRules rules{options_.cpu_lane, cpu_up};
+  if (options_.force == ForceSource::kCpu) rules.cpu_lane = CpuLaneMode::kAlways;
+  if (options_.force == ForceSource::kPcie || options_.force == ForceSource::kHit) rules.cpu_up = false;
+  sources_ = Place(inputs_, cost_.now(), rules);
+  for (size_t g = 0; g < sources_.size(); ++g) {
+    if (options_.force == ForceSource::kPcie) sources_[g] = Source::kPcie;
+    if (options_.force == ForceSource::kRandom && !inputs_[g].admitted) {
+      const uint64_t draw = random_() % 3;
+      sources_[g] = draw == 0 && cpu_up                ? Source::kCpu
+                    : draw == 1 && inputs_[g].resident ? Source::kHit
+                                                       : Source::kPcie;
+    }
+  }
+}
+
+void LaneExecutor::PublishCpu(const MoeStep& step) {
+  cpu_experts_.clear();
+  cpu_weight_ = 0;
+  published_ = false;
+  for (size_t g = 0; g < sources_.size(); ++g) {
+    if (sources_[g] != Source::kCpu) continue;
+    const PickGroup& group = picks_.groups()[g];
+    cpu_experts_.push_back({group.expert, picks_.x_rows(group)});
+    cpu_weight_ += CpuWeight(cost_.now(), group.picks);
+  }
+  if (cpu_experts_.empty()) {
+    if (lane_ != nullptr && lane_->up()) cost_.ObserveIdleCpu();
+    return;
+  }
+  const auto budget = CpuBudget(options_, CpuSeconds(cost_.now(), cpu_weight_));
+  published_at_ = std::chrono::steady_clock::now();
+  cpu_deadline_ = Deadline::At(published_at_ + budget);
+  published_ = lane_->Publish({step.moe_layer, step.x, step.rows, cpu_experts_, budget});
+  if (published_) return;
+  for (size_t g = 0; g < sources_.size(); ++g) {
+    if (sources_[g] == Source::kCpu) sources_[g] = inputs_[g].resident ? Source::kHit : Source::kPcie;
+  }
+}
+
+Status LaneExecutor::FinishDecode(const MoeStep& step) {
+  HEARTH_CHECK(open_, "FinishDecode without BeginDecode");
+  open_ = false;
+  RunLocal(step, Source::kHit);
+  RunLocal(step, Source::kPcie);
+  if (published_) FinishCpu(step);
+  cache_.Unpin(pinned_);
+  return Status::Ok();
+}
+
+// Where a group's bytes are read when this process computes it; an admitted expert is copied into its slot first.
+const std::byte* LaneExecutor::RecordOf(const MoeStep& step, size_t g) {
+  const int32_t expert = picks_.groups()[g].expert;
+  const bool uses_slot = sources_[g] == Source::kHit || inputs_[g].admitted;
+  if (!uses_slot) return home_.record(static_cast<uint32_t>(step.moe_layer), static_cast<uint32_t>(expert));
+  if (inputs_[g].admitted) cache_.Fill(slot_of_group_[g], step.moe_layer, expert);
+  return cache_.slot(slot_of_group_[g]);
+}
+
+void LaneExecutor::RunLocal(const MoeStep& step, Source source) {
+  const bool hit = source == Source::kHit;
+  int experts = 0;
+  LaneTimer timer(hit ? stats_.busy_ns.vram : stats_.busy_ns.pcie);
+  for (size_t g = 0; g < sources_.size(); ++g) {
+    if (sources_[g] != source) continue;
+    const PickGroup& group = picks_.groups()[g];
+    RunGroup(backend_, home_, step, picks_, group, RecordOf(step, g));
+    ++experts;
+    (hit ? stats_.picks.vram : stats_.picks.pcie).Add(static_cast<uint64_t>(group.picks));
+    (hit ? stats_.bytes.vram : stats_.bytes.pcie).Add(home_.record_stride());
+  }
+  if (hit) {
+    cost_.ObserveHits(experts, timer.seconds());
+  } else {
+    cost_.ObservePcie(experts, timer.seconds());
+  }
+}
+
+void LaneExecutor::FinishCpu(const MoeStep& step) {
+  const auto wait_start = std::chrono::steady_clock::now();
+  const CpuResult result = lane_->Wait(cpu_deadline_);
+  const auto now = std::chrono::steady_clock::now();
+  stats_.cpu_wait_ns.Add(static_cast<uint64_t>(std::chrono::nanoseconds(now - wait_start).count()));
+  stats_.cpu_jobs.Add(1);
+  stats_.cpu_experts.Add(cpu_experts_.size());
+  if (result.outcome != CpuOutcome::kDone) {
+    stats_.cpu_timeouts.Add(1);
+    RunLate(step);
+    return;
+  }
+  CopyRows(step, result.rows);
+  stats_.busy_ns.cpu.Add(static_cast<uint64_t>(result.daemon_seconds * 1e9));
+  stats_.bytes.cpu.Add(cpu_experts_.size() * home_.record_stride());
+  // The total tells the cost of the handover only if this thread was waiting when the job ended.
+  const bool waited = now - wait_start > std::chrono::microseconds(20);
+  const double total = waited ? std::chrono::duration<double>(now - published_at_).count() : 0;
+  cost_.ObserveCpu(cpu_weight_, result.daemon_seconds, total);
+}
+
+void LaneExecutor::CopyRows(const MoeStep& step, const float* rows) {
+  const auto hidden = static_cast<size_t>(home_.hidden());
+  for (size_t g = 0; g < sources_.size(); ++g) {
+    if (sources_[g] != Source::kCpu) continue;
+    const PickGroup& group = picks_.groups()[g];
+    for (int32_t row : picks_.out_rows(group)) {
+      std::copy(rows, rows + hidden, step.pick_out + static_cast<size_t>(row) * hidden);
+      rows += hidden;
+    }
+    stats_.picks.cpu.Add(static_cast<uint64_t>(group.picks));
+  }
+}
+
+// Late, never wrong: the same step computes the daemon's picks itself.
+void LaneExecutor::RunLate(const MoeStep& step) {
+  LaneTimer timer(stats_.busy_ns.pcie);
+  for (size_t g = 0; g < sources_.size(); ++g) {
+    if (sources_[g] != Source::kCpu) continue;
+    const PickGroup& group = picks_.groups()[g];
+    const std::byte* record =
+        inputs_[g].resident ? cache_.slot(slot_of_group_[g])
+                            : home_.record(static_cast<uint32_t>(step.moe_layer), static_cast<uint32_t>(group.expert));
+    RunGroup(backend_, home_, step, picks_, group, record);
+    stats_.picks.cpu.Add(static_cast<uint64_t>(group.picks));
+    stats_.late_picks.Add(static_cast<uint64_t>(group.picks));
+    (inputs_[g].resident ? stats_.bytes.vram : stats_.bytes.pcie).Add(home_.record_stride());
+  }
+}
+
+}  // namespace hearth

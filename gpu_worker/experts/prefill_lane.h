@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "gpu_worker/experts/copy_engine.h"
+#include "gpu_worker/experts/executor_options.h"
+#include "gpu_worker/experts/expert_cache.h"
+#include "gpu_worker/experts/lane_stats.h"
+#include "gpu_worker/experts/moe_executor.h"
+#include "gpu_worker/experts/pick_groups.h"
+#include "kernels/backend.h"
+
+namespace hearth {
+
+// The experts of a prefill chunk. A chunk with at least as many picks as a layer has experts needs nearly all of them:
+// those outside the cache are copied one layer ahead into one of two staging buffers, made of slots that the cache
+// lends. A smaller chunk reads what it misses from the home. Free slots are filled on the way.
+class PrefillLane {
+ public:
+  PrefillLane(const HomeView& home, const kernels::Backend& backend, ExpertCache& cache, LaneStats& stats,
+              const ExecutorOptions& options);
+  ~PrefillLane();
+
+  Status Run(const MoeStep& step, int next_moe_layer, const std::function<bool()>& cancelled);
+  // Gives lent slots back to the cache; staged copies are dropped.
+  void ReturnSlots();
+  bool borrowing() const { return !lent_.empty(); }
+
+ private:
+  struct Buffer {
+    int layer = -1;
+    std::vector<int32_t> slots;     // room for one record each
+    std::vector<int32_t> experts;   // staged, in copying order
+    std::vector<int32_t> place_of;  // [experts of a layer] place in `experts`, or -1
+  };
+
+  void Plan(const MoeStep& step);
+  void Borrow();
+  void Stage(int buffer, int layer, bool picked_only);
+  int BufferOf(int layer) const;
+  Status Compute(const MoeStep& step, int buffer, const std::function<bool()>& cancelled);
+  const std::byte* DirectRecord(const MoeStep& step, int32_t expert);
+  bool WaitForStaged(int buffer, size_t place, const std::function<bool()>& cancelled);
+
+  const HomeView& home_;
+  const kernels::Backend& backend_;
+  ExpertCache& cache_;
+  LaneStats& stats_;
+  const ExecutorOptions options_;
+  CopyEngine copies_;
+  PickGroups picks_;
+  std::vector<int32_t> slot_of_group_;
+  std::vector<int32_t> pinned_;
+  std::vector<int32_t> lent_;
+  Buffer buffers_[CopyEngine::kCopyBatches];
+  uint64_t bytes_since_asked_ = 0;
+};
+
+}  // namespace hearth
