@@ -100,6 +100,12 @@ void RemoveStaleUnixSocket(const std::string& path, const std::string& option) {
     throw StartupError(StrCat("cannot listen on unix:", path, ": a socket path has 1 to ", sizeof address.sun_path - 1,
                               " bytes; shorten it with ", option));
   }
+  const size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) {
+    throw StartupError(StrCat("cannot listen on unix:", path, ": folder ", folder, ": ", std::strerror(errno),
+                              "; make it writable or choose another path with ", option));
+  }
   struct stat info = {};
   if (::lstat(path.c_str(), &info) != 0) return;
   if (!S_ISSOCK(info.st_mode)) {

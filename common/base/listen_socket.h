@@ -27,8 +27,8 @@ struct HostAndPort {
 std::optional<HostAndPort> SplitHostPort(std::string_view text);
 
 // Clears the way for listening on a Unix socket: removes a left-over socket file that nobody listens on. Throws
-// StartupError that names the path and `option` when somebody does, when the path is another kind of file, or when it
-// is too long for a socket address.
+// StartupError that names the path and `option` when somebody does, when the path is another kind of file, when its
+// folder cannot be written, or when it is too long for a socket address.
 void RemoveStaleUnixSocket(const std::string& path, const std::string& option);
 
 }  // namespace hearth

@@ -19,7 +19,7 @@
 namespace hearth {
 namespace {
 
-constexpr uint64_t kReserveStep = 256 * kMiB;  // small enough to notice a full file system early
+constexpr uint64_t kReserveStep = 256 * kMiB;  // bounds the time of one call, which signals start over
 constexpr std::chrono::milliseconds kLockPoll{10};
 
 Status OpenError(const std::string& path, int error) {
@@ -39,6 +39,11 @@ Result<uint64_t> RegularSize(const std::string& path, int fd) {
 uint64_t FreeBytes(int fd) {
   struct statvfs info = {};
   return ::fstatvfs(fd, &info) == 0 ? static_cast<uint64_t>(info.f_bavail) * info.f_frsize : 0;
+}
+
+uint64_t AllocatedBytes(int fd) {
+  struct stat info = {};
+  return ::fstat(fd, &info) == 0 ? static_cast<uint64_t>(info.st_blocks) * 512 : 0;
 }
 
 }  // namespace
@@ -136,14 +141,19 @@ Status SharedFile::Map(uint64_t bytes, bool huge_pages) {
 
 Status SharedFile::Reserve(uint64_t offset, uint64_t bytes) {
   HEARTH_CHECK(offset <= size_ && bytes <= size_ - offset, StrCat(path_, ": range outside of the file"));
+  const auto no_space = [&](uint64_t need) {
+    return ResourceExhausted(path_, ": need ", FormatBytes(need), " more, have ", FormatBytes(FreeBytes(fd_.get())),
+                             " on its file system");
+  };
+  // What the file holds already may lie in the range; the rest must fit. Seen before tmpfs is filled to the brim, which
+  // would starve its other users.
+  const uint64_t held = AllocatedBytes(fd_.get());
+  if (bytes > held && bytes - held > FreeBytes(fd_.get())) return no_space(bytes - held);
   for (uint64_t done = 0; done < bytes;) {
     const uint64_t step = std::min(kReserveStep, bytes - done);
     const int error = ::posix_fallocate(fd_.get(), static_cast<off_t>(offset + done), static_cast<off_t>(step));
     if (error == EINTR) continue;
-    if (error == ENOSPC || error == ENOMEM || error == EDQUOT) {
-      return ResourceExhausted(path_, ": need ", FormatBytes(bytes - done), " more, have ",
-                               FormatBytes(FreeBytes(fd_.get())), " on its file system");
-    }
+    if (error == ENOSPC || error == ENOMEM || error == EDQUOT) return no_space(bytes - done);
     if (error != 0) return FailedPrecondition(path_, ": cannot reserve space: ", std::strerror(error));
     done += step;
   }
