@@ -4,8 +4,8 @@
 
 namespace hearth::kernels {
 
-// The order in which a tile's bit stream visits its 16 rows, alike for every column. It is the order of every sum over
-// an EXL3 matrix: tile after tile, and within a tile the rows kExl3RowOrder[0..15].
+// The order in which a tile's bit stream visits its 16 rows, alike for every column. It is the order of the
+// products in a group of 16, which every sum over an EXL3 matrix consists of.
 constexpr int kExl3RowOrder[kTile] = {0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15};
 
 // Codebook states of one tile in strip layout, row-major [16][16] of the tile.

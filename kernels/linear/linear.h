@@ -4,8 +4,9 @@
 
 namespace hearth::kernels {
 
-// y = x W + bias with an EXL3 or plain matrix. Every output is one chain of fused multiply-adds in an order fixed by
-// the matrix alone, so a row's bits do not depend on how many rows there are nor on the number of threads.
+// y = x W + bias with an EXL3 or plain matrix. The order of every sum is fixed by the matrix alone, so a row's
+// bits do not depend on how many rows there are nor on the number of threads: groups of 16 inputs, each a chain of
+// fused multiply-adds from zero, are added in ascending order. (Groups keep the rounding error of long sums small.)
 //
 // Shapes    x [rows, in_features] with x_stride, y [rows, out_features] with y_stride, overwritten; rows >= 0
 // Cost      decodes each weight once for rows <= 16 or so, once per row block above

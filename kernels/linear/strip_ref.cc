@@ -1,5 +1,6 @@
 #include "kernels/linear/strip_ref.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "common/base/check.h"
@@ -38,26 +39,30 @@ void DecodeTileRow(const MatrixView& w, Dim strip, Dim k_tile, Real* out) {
   }
 }
 
-void ReadPlainRow(const MatrixView& w, Dim strip, Dim k, Real* out) {
-  const Dim first = (strip * w.in_features + k) * kStripColumns;
-  for (Dim c = 0; c < kStripColumns; ++c) {
+// Rows [first, first + count) of a plain strip: out [count][128].
+void ReadPlainRows(const MatrixView& w, Dim strip, Dim first, Dim count, Real* out) {
+  const Dim base = (strip * w.in_features + first) * kStripColumns;
+  for (Dim i = 0; i < count * kStripColumns; ++i) {
     switch (w.kind) {
       case WeightKind::kF32:
-        out[c] = static_cast<const float*>(w.data)[first + c];
+        out[i] = static_cast<const float*>(w.data)[base + i];
         break;
       case WeightKind::kF16:
-        out[c] = F16ToFloat(static_cast<const uint16_t*>(w.data)[first + c]);
+        out[i] = F16ToFloat(static_cast<const uint16_t*>(w.data)[base + i]);
         break;
       default:
-        out[c] = Bf16ToFloat(static_cast<const uint16_t*>(w.data)[first + c]);
+        out[i] = Bf16ToFloat(static_cast<const uint16_t*>(w.data)[base + i]);
         break;
     }
   }
 }
 
-void AddRows(const Real* weights, const Real* x, Dim count, Real* y) {
-  for (Dim k = 0; k < count; ++k) {
-    for (Dim c = 0; c < kStripColumns; ++c) y[c] = std::fma(x[k], weights[k * kStripColumns + c], y[c]);
+// One group of the sum: a chain of fma from zero, then one addition.
+void AddGroup(const Real* weights, const Real* x, Dim count, Real* y) {
+  for (Dim c = 0; c < kStripColumns; ++c) {
+    Real sum = 0;
+    for (Dim k = 0; k < count; ++k) sum = std::fma(x[k], weights[k * kStripColumns + c], sum);
+    y[c] += sum;
   }
 }
 
@@ -91,15 +96,14 @@ void StripProduct(const MatrixView& w, Dim strip, const Real* rotated, Dim strid
   const bool exl3 = w.kind == WeightKind::kExl3;
   for (Dim i = 0; i < rows * kStripColumns; ++i) y[i] = 0;
   Real weights[kTile * kStripColumns];
-  for (Dim k = 0; k < w.in_padded; k += exl3 ? kTile : 1) {
+  for (Dim k = 0; k < w.in_padded; k += kTile) {
+    const Dim count = std::min(kTile, w.in_padded - k);
     if (exl3) {
       DecodeTileRow(w, strip, k / kTile, weights);
     } else {
-      ReadPlainRow(w, strip, k, weights);
+      ReadPlainRows(w, strip, k, count, weights);
     }
-    for (Dim r = 0; r < rows; ++r) {
-      AddRows(weights, rotated + r * stride + k, exl3 ? kTile : 1, y + r * kStripColumns);
-    }
+    for (Dim r = 0; r < rows; ++r) AddGroup(weights, rotated + r * stride + k, count, y + r * kStripColumns);
   }
   for (Dim r = 0; r < rows; ++r) {
     Real* row = y + r * kStripColumns;
