@@ -60,6 +60,6 @@ struct alignas(64) HomeHeader {
   uint64_t complete = 0;  // kHomeComplete; accessed through std::atomic_ref
 };
 static_assert(std::is_trivially_copyable_v<HomeHeader> && sizeof(HomeHeader) == 192);
-static_assert(offsetof(HomeHeader, complete) == 160);
+static_assert(offsetof(HomeHeader, complete) == 152);
 
 }  // namespace hearth

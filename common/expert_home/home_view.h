@@ -10,6 +10,9 @@
 
 namespace hearth {
 
+// Checksum of one expert: its matrices in `record`, its scale vectors in the home that starts at `base`.
+uint64_t HomeRecordChecksum(const HomeExpert& entry, const std::byte* record, const std::byte* base);
+
 // Checked read access to a mapped home, for worker and cpu_tier alike. Does not own the mapping.
 class HomeView {
  public:
