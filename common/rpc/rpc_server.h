@@ -35,7 +35,8 @@ class RpcServer {
   // What the health service tells, for the server as a whole and for every service.
   void SetServing(bool serving);
 
-  // Refuses new calls, lets running ones go on until the deadline, cancels the rest and returns when all have ended.
+  // Refuses new calls, lets running ones go on until the deadline, cancels the rest (their clients see UNAVAILABLE) and
+  // returns when all have ended.
   void Shutdown(Deadline deadline);
 
  private:
