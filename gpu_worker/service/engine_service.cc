@@ -1,0 +1,165 @@
+#include "gpu_worker/service/engine_service.h"
+
+#include <chrono>
+#include <random>
+
+#include "common/rpc/status_map.h"
+#include "gpu_worker/service/deferred_reply.h"
+#include "gpu_worker/service/request_streams.h"
+
+namespace hearth {
+namespace {
+
+Deadline DeadlineOf(const grpc::CallbackServerContext& context) {
+  using SystemClock = std::chrono::system_clock;
+  const SystemClock::time_point when = context.deadline();
+  const SystemClock::time_point now = SystemClock::now();
+  // An absent deadline arrives as a time in the far future.
+  if (when > now + std::chrono::hours(24 * 365)) return Deadline::Never();
+  return Deadline::After(std::chrono::duration_cast<Deadline::Clock::duration>(when - now));
+}
+
+uint64_t RandomSeed() {
+  thread_local std::random_device device;
+  return (uint64_t{device()} << 32) | device();
+}
+
+grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, const grpc::Status& status) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  reactor->Finish(status);
+  return reactor;
+}
+
+}  // namespace
+
+grpc::ServerWriteReactor<v1::GenerateResponse>* EngineService::Generate(grpc::CallbackServerContext* context,
+                                                                        const v1::GenerateRequest* request) {
+  const Result<const EngineParts*> parts = state_.parts();
+  if (!parts.ok()) {
+    auto* reactor = new GenerateReactor();
+    reactor->Refuse(ToGrpc(parts.status()));
+    return reactor;
+  }
+  auto* reactor = new GenerateReactor((*parts)->deterministic);
+  if (!request->constraint().empty()) {
+    reactor->Refuse({grpc::StatusCode::UNIMPLEMENTED, "constrained decoding is not offered", "param=constraint"});
+    return reactor;
+  }
+  Result<RequestSpec> spec = ParseGenerate(*request, (*parts)->limits, RandomSeed());
+  if (!spec.ok()) {
+    reactor->Refuse(ToGrpc(spec.status()));
+    return reactor;
+  }
+  spec->deadline = DeadlineOf(*context);
+  reactor->Begin(*(*parts)->loop, *std::move(spec));
+  return reactor;
+}
+
+grpc::ServerWriteReactor<v1::ScoreResponse>* EngineService::Score(grpc::CallbackServerContext* context,
+                                                                  const v1::ScoreRequest* request) {
+  auto* reactor = new ScoreReactor();
+  const Result<const EngineParts*> parts = state_.parts();
+  Result<RequestSpec> spec = parts.ok() ? ParseScore(*request, (*parts)->limits) : Result<RequestSpec>(parts.status());
+  if (!spec.ok()) {
+    reactor->Refuse(ToGrpc(spec.status()));
+    return reactor;
+  }
+  spec->deadline = DeadlineOf(*context);
+  reactor->Begin(*(*parts)->loop, *std::move(spec));
+  return reactor;
+}
+
+v1::ModelInfo CollectInfo(const EngineState& state) {
+  v1::ModelInfo info;
+  if (const EngineParts* parts = state.parts_or_null()) {
+    info = parts->info;
+    const std::string reason = parts->degraded ? parts->degraded() : "";
+    info.set_degraded(!reason.empty());
+    info.set_degraded_reason(reason);
+  }
+  info.set_state(state.state());
+  *info.mutable_load() = state.load();
+  return info;
+}
+
+v1::EngineStats CollectStats(const EngineState& state) {
+  v1::EngineStats stats;
+  stats.set_state(state.state());
+  *stats.mutable_load() = state.load();
+  const EngineParts* parts = state.parts_or_null();
+  if (parts == nullptr) return stats;
+  const StepLoop::Stats loop = parts->loop->stats();
+  stats.set_requests_running(static_cast<uint32_t>(loop.running()));
+  stats.set_requests_waiting(static_cast<uint32_t>(loop.waiting));
+  stats.set_requests_total(loop.requests_total);
+  stats.set_prompt_tokens_total(loop.counts.prompt_tokens);
+  stats.set_completion_tokens_total(loop.counts.completion_tokens);
+  stats.set_decode_steps(loop.counts.decode_steps);
+  stats.set_kv_tokens_used(static_cast<uint64_t>(loop.counts.kv_tokens_used));
+  stats.set_kv_tokens_total(parts->info.kv_pool_tokens());
+  stats.set_sequences_paused(static_cast<uint64_t>(loop.counts.paused));
+  if (parts->add_expert_stats) parts->add_expert_stats(stats);
+  return stats;
+}
+
+grpc::ServerUnaryReactor* EngineService::GetModelInfo(grpc::CallbackServerContext* context,
+                                                      const v1::GetModelInfoRequest*, v1::ModelInfo* response) {
+  *response = CollectInfo(state_);
+  return Answer(context, grpc::Status::OK);
+}
+
+grpc::ServerUnaryReactor* EngineService::GetStats(grpc::CallbackServerContext* context, const v1::GetStatsRequest*,
+                                                  v1::EngineStats* response) {
+  *response = CollectStats(state_);
+  return Answer(context, grpc::Status::OK);
+}
+
+grpc::ServerUnaryReactor* EngineService::Drain(grpc::CallbackServerContext* context, const v1::DrainRequest*,
+                                               v1::DrainResponse* response) {
+  const EngineParts* parts = state_.parts_or_null();
+  if (parts == nullptr) return Answer(context, ToGrpc(state_.parts().status()));
+  StepLoop& loop = *parts->loop;
+  state_.Draining();
+  loop.StartDraining(Unavailable("the worker is draining and takes no new requests"));
+  auto* reactor = new DeferredReply(DeadlineOf(*context), [&loop, response] {
+    response->set_still_running(static_cast<uint32_t>(loop.stats().unfinished));
+    return grpc::Status::OK;
+  });
+  loop.WhenIdle([done = reactor->Handle()] { done(); });
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* EngineService::Verify(grpc::CallbackServerContext* context, const v1::VerifyRequest* request,
+                                                v1::VerifyResponse* response) {
+  const Result<const EngineParts*> parts = state_.parts();
+  if (!parts.ok()) return Answer(context, ToGrpc(parts.status()));
+  if (!(*parts)->verify) return Answer(context, grpc::Status::OK);
+  // The numbers travel beside the response, which may be gone when the step thread gets there.
+  struct Numbers {
+    std::mutex mutex;
+    std::optional<std::pair<uint32_t, uint32_t>> compared_and_different;
+  };
+  auto numbers = std::make_shared<Numbers>();
+  auto* reactor = new DeferredReply(DeadlineOf(*context), [numbers, response] {
+    std::lock_guard lock(numbers->mutex);
+    if (!numbers->compared_and_different) {
+      return grpc::Status(grpc::StatusCode::DEADLINE_EXCEEDED, "the step thread was busy until the deadline");
+    }
+    response->set_compared(numbers->compared_and_different->first);
+    response->set_different(numbers->compared_and_different->second);
+    return grpc::Status::OK;
+  });
+  const bool posted = (*parts)->loop->Post(
+      [numbers, done = reactor->Handle(), verify = (*parts)->verify, samples = request->samples()] {
+        const auto result = verify(samples);
+        {
+          std::lock_guard lock(numbers->mutex);
+          numbers->compared_and_different = result;
+        }
+        done();
+      });
+  if (!posted) reactor->FinishWith({grpc::StatusCode::RESOURCE_EXHAUSTED, "too many Verify calls are waiting"});
+  return reactor;
+}
+
+}  // namespace hearth
