@@ -6,6 +6,7 @@ namespace {
 Backend MakeAvx2Backend() {
   Backend b = RefBackend();
   b.name = "avx2";
+  b.linear = avx2::Linear;
 
   b.hc_mix = avx2::HcMix;
   b.hc_spread = avx2::HcSpread;
@@ -14,6 +15,7 @@ Backend MakeAvx2Backend() {
   b.short_conv = avx2::ShortConv;
   b.kda_prepare = avx2::KdaPrepare;
   b.kda_recurrent = avx2::KdaRecurrent;
+  b.kda_chunked = avx2::KdaChunked;
   b.kda_output = avx2::KdaOutput;
   b.store_latents = avx2::StoreLatents;
   b.index_pool = avx2::IndexPool;

@@ -19,6 +19,7 @@ void RmsNorm(void*, const RmsNormArgs&);
 void ShortConv(void*, const ShortConvArgs&);
 void KdaPrepare(void*, const KdaPrepareArgs&);
 void KdaRecurrent(void*, const KdaRuleArgs&);
+void KdaChunked(void*, const KdaRuleArgs&);
 void KdaOutput(void*, const KdaOutputArgs&);
 void StoreLatents(void*, const StoreLatentsArgs&);
 void IndexPool(void*, const IndexPoolArgs&);
