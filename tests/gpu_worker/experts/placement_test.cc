@@ -1,0 +1,101 @@
+#include "gpu_worker/experts/placement.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+namespace hearth {
+namespace {
+
+double StepSeconds(const std::vector<PlacementInput>& experts, const std::vector<Source>& sources,
+                   const CostConstants& c) {
+  double gpu = 0, weight = 0;
+  for (size_t i = 0; i < experts.size(); ++i) {
+    if (sources[i] == Source::kHit) gpu += c.t_hit;
+    if (sources[i] == Source::kPcie) gpu += c.t_zc;
+    if (sources[i] == Source::kCpu) weight += CpuWeight(c, experts[i].picks);
+  }
+  return std::max(gpu, CpuSeconds(c, weight));
+}
+
+std::vector<PlacementInput> RandomExperts(std::mt19937& random) {
+  std::vector<PlacementInput> experts(1 + random() % 10);
+  for (PlacementInput& e : experts) {
+    e.picks = 1 + static_cast<int>(random() % 4);
+    e.resident = random() % 3 == 0;
+    e.admitted = !e.resident && random() % 4 == 0;
+    e.score = static_cast<double>(random() % 100);
+  }
+  return experts;
+}
+
+TEST(Placement, EveryExpertGetsASourceThatCanServeIt) {
+  std::mt19937 random(1);
+  for (int i = 0; i < 2000; ++i) {
+    const std::vector<PlacementInput> experts = RandomExperts(random);
+    const bool up = random() % 2 == 0;
+    const std::vector<Source> sources = Place(experts, CostConstants(), {CpuLaneMode::kAuto, up});
+    ASSERT_EQ(sources.size(), experts.size());
+    for (size_t e = 0; e < experts.size(); ++e) {
+      if (experts[e].resident) {
+        EXPECT_EQ(sources[e], Source::kHit);
+      } else if (experts[e].admitted || !up) {
+        EXPECT_EQ(sources[e], Source::kPcie);
+      } else {
+        EXPECT_NE(sources[e], Source::kHit);
+      }
+    }
+  }
+}
+
+TEST(Placement, AutoIsAtLeastAsQuickAsEveryOtherNumberOfCpuPicks) {
+  std::mt19937 random(2);
+  std::uniform_real_distribution<double> cost(1e-6, 1e-3);
+  for (int i = 0; i < 2000; ++i) {
+    std::vector<PlacementInput> experts = RandomExperts(random);
+    const CostConstants c{cost(random), cost(random), cost(random), cost(random), 0.3};
+    const std::vector<Source> chosen = Place(experts, c, {CpuLaneMode::kAuto, true});
+    std::vector<size_t> movable;
+    for (size_t e = 0; e < experts.size(); ++e) {
+      if (!experts[e].resident && !experts[e].admitted) movable.push_back(e);
+    }
+    std::stable_sort(movable.begin(), movable.end(),
+                     [&](size_t a, size_t b) { return experts[a].picks < experts[b].picks; });
+    std::vector<Source> other = Place(experts, c, {CpuLaneMode::kNever, true});
+    const double best = StepSeconds(experts, chosen, c);
+    EXPECT_LE(best, StepSeconds(experts, other, c) * (1 + 1e-12));
+    for (size_t e : movable) {
+      other[e] = Source::kCpu;
+      EXPECT_LE(best, StepSeconds(experts, other, c) * (1 + 1e-12));
+    }
+  }
+}
+
+TEST(Placement, ForcedModes) {
+  const std::vector<PlacementInput> experts = {{1, true}, {1, false}, {2, false, true}};
+  const CostConstants c;
+  EXPECT_EQ(Place(experts, c, {CpuLaneMode::kAlways, true}), std::vector<Source>(3, Source::kCpu));
+  const std::vector<Source> without = {Source::kHit, Source::kPcie, Source::kPcie};
+  EXPECT_EQ(Place(experts, c, {CpuLaneMode::kAlways, false}), without);
+  EXPECT_EQ(Place(experts, c, {CpuLaneMode::kNever, true}), without);
+}
+
+TEST(CostModel, GoesToWhatIsObservedAndTriesTheLaneAgain) {
+  CostConstants start;
+  CostModel model(start);
+  for (int i = 0; i < 500; ++i) {
+    model.ObserveHits(4, 4 * 30e-6);
+    model.ObservePcie(2, 2 * 300e-6);
+    model.ObserveCpu(3, 3 * 700e-6, 3 * 700e-6 + 90e-6);
+  }
+  EXPECT_NEAR(model.now().t_hit, 30e-6, 1e-9);
+  EXPECT_NEAR(model.now().t_zc, 300e-6, 1e-9);
+  EXPECT_NEAR(model.now().b, 700e-6, 1e-9);
+  EXPECT_NEAR(model.now().a, 90e-6, 1e-9);
+  for (int i = 0; i < 50000; ++i) model.ObserveIdleCpu();
+  EXPECT_NEAR(model.now().b, start.b, start.b / 100);
+}
+
+}  // namespace
+}  // namespace hearth
