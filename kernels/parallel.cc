@@ -1,6 +1,7 @@
 #include "kernels/parallel.h"
 
 #include <oneapi/tbb/blocked_range.h>
+#include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
 
@@ -14,10 +15,13 @@ namespace {
 
 struct Pool {
   int threads = std::max(1, UsableCpuCount());
+  std::unique_ptr<tbb::global_control> limit;  // oneTBB would silently stop at the number of CPUs
   std::unique_ptr<tbb::task_arena> arena;
   Pool() { Reset(threads); }
   void Reset(int n) {
     threads = std::max(1, n);
+    arena.reset();
+    limit = std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism, threads);
     arena = threads > 1 ? std::make_unique<tbb::task_arena>(threads) : nullptr;
   }
 };
