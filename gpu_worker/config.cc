@@ -1,0 +1,41 @@
+#include "gpu_worker/config.h"
+
+namespace hearth {
+namespace {
+
+template <typename T>
+bool Unset(const std::optional<T>& value, bool good) {
+  return !value || good;
+}
+
+}  // namespace
+
+void WorkerConfig::Validate(Problems& p) const {
+  p.Require(!model.empty(), "--model", model, "the directory of a checkpoint");
+  p.Require(Unset(context_tokens, context_tokens >= 256 && context_tokens <= (1 << 24)), "--context-tokens",
+            context_tokens, "256 to 16777216, or auto");
+  p.Require(Unset(sequences, sequences >= 1 && sequences <= 1024), "--max-sequences", sequences, "1 to 1024, or auto");
+  p.Require(max_batch_size >= 1, "--max-batch-size", max_batch_size, "1 or more");
+  p.Require(chunk_size >= 64 && chunk_size <= 32768 && chunk_size % 64 == 0, "--chunk-size", chunk_size,
+            "a multiple of 64 from 64 to 32768");
+  p.Require(max_queue >= 1 && max_queue <= 65536, "--max-q-size", max_queue, "1 to 65536");
+  p.Require(Unset(max_slots, max_slots >= 1), "--ec-max-slots", max_slots, "1 or more, or auto");
+  const auto gib = [&](const char* flag, double value) {
+    p.Require(value >= 0 && value <= 65536, flag, value, "GiB from 0 to 65536");
+  };
+  gib("--vram-gb", vram_gb.value_or(0));
+  gib("--ec-reserve-gb", reserve_gb.value_or(0));
+  gib("--ec-elastic-gb", elastic_gb);
+  gib("--ec-stage-gb", stage_gb);
+  gib("--paused-gb", paused_gb);
+  gib("--assume-ram-gb", assume_ram_gb.value_or(0));
+  const auto cost = [&](const char* flag, const std::optional<double>& ms) {
+    p.Require(Unset(ms, ms >= 0 && ms <= 10'000), flag, ms, "milliseconds from 0 to 10000, or auto");
+  };
+  cost("--ct-a", ct_a);
+  cost("--ct-b", ct_b);
+  cost("--ct-tzc", ct_tzc);
+  p.Require(write_timeout > std::chrono::milliseconds(0), "--write-timeout", write_timeout, "a time above 0");
+}
+
+}  // namespace hearth

@@ -1,0 +1,85 @@
+#include "gpu_worker/settings.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "common/base/byte_size.h"
+#include "common/base/startup_error.h"
+#include "gpu_worker/model/sequence_store.h"
+
+namespace hearth {
+namespace {
+
+constexpr int64_t kDefaultContext = 131072;
+constexpr int64_t kFewSequences = 4, kManySequences = 64;
+constexpr size_t kSmallStateBytes = 4 * kMiB;
+// The emulated card of the host device.
+constexpr double kHostVramGb = 24;
+
+}  // namespace
+
+HostKernels ChooseKernels(const WorkerConfig& config) {
+  if (config.device == "cuda") {
+    throw StartupError("--device is cuda, but this build has no CUDA; use --device host, or build with HEARTH_CUDA=ON");
+  }
+  const bool avx2 = kernels::HostHasAvx2();
+  if (config.backend == "avx2" && !avx2) {
+    throw StartupError("--backend is avx2, but this CPU lacks AVX2, FMA or F16C; use --backend ref");
+  }
+  if (config.backend == "ref" || !avx2) return {&kernels::RefBackend(), "host-ref"};
+  return {&kernels::Avx2Backend(), "host-avx2"};
+}
+
+std::string ChooseHomeDir(const WorkerConfig& config) {
+  if (!config.home_dir.empty()) return config.home_dir;
+  constexpr const char* kProperPlace = "/run/hearth";
+  return access(kProperPlace, W_OK | X_OK) == 0 ? kProperPlace : "/dev/shm";
+}
+
+Settings Settle(const WorkerConfig& config, const ModelConfig& model) {
+  Settings out;
+  out.pool_tokens = config.context_tokens.value_or(std::min(kDefaultContext, model.max_position_embeddings));
+  out.context = std::min(out.pool_tokens, model.max_position_embeddings);
+  if (out.pool_tokens > model.max_position_embeddings) {
+    out.remarks.push_back(StrCat("-cs is ", out.pool_tokens, ": one request gets at most the model's ",
+                                 model.max_position_embeddings, " tokens, the rest of the pool serves others"));
+  }
+  const bool small = SequenceStore::StateBytesPerSlot(model) <= kSmallStateBytes;
+  out.sequences = config.sequences.value_or(small ? kManySequences : kFewSequences);
+  out.max_batch_rows = std::min(config.max_batch_size, out.sequences);
+  if (out.max_batch_rows != config.max_batch_size) {
+    out.remarks.push_back(StrCat("--max-batch-size ", config.max_batch_size, " clamped to ", out.max_batch_rows,
+                                 ", the number of sequences (-ambs)"));
+  }
+  out.kv_type = config.kv_type == "f16" ? kernels::KvType::kF16 : kernels::KvType::kF32;
+  if (!config.triton_pin.empty()) out.remarks.push_back("GLM53_TRITON_PIN has no effect: nothing is tuned at run time");
+  if (!config.ct_swz.empty()) out.remarks.push_back("GLM53_CT_SWZ has no effect: there is one layout of the weights");
+  return out;
+}
+
+MemoryLimits DeviceLimits(const WorkerConfig& config) {
+  return {.vram_bytes = GibToBytes(config.vram_gb.value_or(kHostVramGb)),
+          .reserve_bytes = GibToBytes(config.reserve_gb.value_or(0)),
+          .max_expert_slots = config.max_slots.value_or(0)};
+}
+
+ExecutorOptions ExecutorSettings(const WorkerConfig& config, const MemoryPlan& plan) {
+  ExecutorOptions out;
+  out.max_slots = plan.expert_slots;
+  out.elastic_bytes = GibToBytes(config.elastic_gb);
+  out.stage_bytes = GibToBytes(config.stage_gb);
+  out.exact = config.exact();
+  if (config.cpu_lane == "always") out.cpu_lane = CpuLaneMode::kAlways;
+  if (config.cpu_lane == "never") out.cpu_lane = CpuLaneMode::kNever;
+  if (config.force_source == "hit") out.force = ForceSource::kHit;
+  if (config.force_source == "pcie") out.force = ForceSource::kPcie;
+  if (config.force_source == "cpu") out.force = ForceSource::kCpu;
+  if (config.force_source == "random") out.force = ForceSource::kRandom;
+  out.ct_a = config.ct_a;
+  out.ct_b = config.ct_b;
+  out.ct_tzc = config.ct_tzc;
+  return out;
+}
+
+}  // namespace hearth

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gpu_worker/config.h"
+#include "gpu_worker/experts/executor_options.h"
+#include "gpu_worker/memory/memory_plan.h"
+#include "gpu_worker/model/model_config.h"
+#include "kernels/backend.h"
+#include "kernels/mla/mla.h"
+
+namespace hearth {
+
+// What the options mean for the machine and the model at hand.
+
+struct HostKernels {
+  const kernels::Backend* backend = nullptr;
+  std::string name;  // "host-avx2", "host-ref"
+};
+// Throws StartupError when the device or the kernels asked for are not there.
+HostKernels ChooseKernels(const WorkerConfig& config);
+
+// The folder of the expert home.
+std::string ChooseHomeDir(const WorkerConfig& config);
+
+struct Settings {
+  int64_t context = 0;      // most prompt and completion tokens of a request
+  int64_t pool_tokens = 0;  // of all sequences
+  int64_t sequences = 0;
+  int64_t max_batch_rows = 0;
+  kernels::KvType kv_type = kernels::KvType::kF32;
+  std::vector<std::string> remarks;  // what was clamped or has no effect, for the log
+};
+Settings Settle(const WorkerConfig& config, const ModelConfig& model);
+
+MemoryLimits DeviceLimits(const WorkerConfig& config);
+ExecutorOptions ExecutorSettings(const WorkerConfig& config, const MemoryPlan& plan);
+
+}  // namespace hearth
