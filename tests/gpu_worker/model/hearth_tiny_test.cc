@@ -1,0 +1,193 @@
+// models/hearth-tiny against the reference's trace (layer by layer) and panel (log-probabilities, greedy tokens).
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "gpu_worker/loader/safetensors.h"
+#include "tests/support/model_runner.h"
+
+namespace hearth::testing {
+namespace {
+
+using kernels::Real;
+
+LoadedModel& HearthTiny() {
+  static TemporaryHome home;
+  static LoadedModel model = [] {
+    LoadOptions options;
+    options.home.home_dir = home.path();
+    return LoadModel(HEARTH_SOURCE_DIR "/models/hearth-tiny", options);
+  }();
+  return model;
+}
+
+const kernels::Backend& BestBackend() {
+  return kernels::HostHasAvx2() ? kernels::Avx2Backend() : kernels::RefBackend();
+}
+
+class Trace {
+ public:
+  Trace() : file_(HEARTH_SOURCE_DIR "/tests/golden/hearth_tiny_trace.safetensors") {}
+
+  template <typename T>
+  std::vector<T> Get(const std::string& name) const {
+    for (const TensorInfo& tensor : file_.tensors()) {
+      if (tensor.name != name) continue;
+      std::vector<T> values(tensor.bytes / sizeof(T));
+      file_.Read(tensor, 0, tensor.bytes, values.data());
+      return values;
+    }
+    ADD_FAILURE() << "no tensor " << name << " in the trace";
+    return {};
+  }
+
+ private:
+  SafetensorsFile file_;
+};
+
+// Values of the traced positions, 1e-5 of the larger of 1 and the tensor's largest value.
+void ExpectRows(const std::vector<float>& want, const std::vector<Real>& got, const std::vector<int32_t>& positions,
+                const std::string& name) {
+  const size_t width = want.size() / positions.size();
+  double largest = 1;
+  for (float v : want) largest = std::max(largest, std::abs(double(v)));
+  double worst = 0;
+  for (size_t p = 0; p < positions.size(); ++p) {
+    for (size_t i = 0; i < width; ++i) {
+      worst = std::max(worst, std::abs(double(want[p * width + i]) - got[positions[p] * width + i]));
+    }
+  }
+  EXPECT_LE(worst, 1e-5 * largest) << name;
+}
+
+TEST(HearthTiny, EveryLayerAgreesWithTheTrace) {
+  const Trace trace;
+  const auto tokens = trace.Get<int32_t>("tokens"), positions = trace.Get<int32_t>("positions");
+  const ModelConfig& c = HearthTiny().config;
+  ModelRunner runner(HearthTiny(), BestBackend(), {});
+  runner.Record();
+  const std::vector<Real> logits = runner.Run(tokens, static_cast<int64_t>(tokens.size()));
+  ExpectRows(trace.Get<float>("logits"), logits, positions, "logits");
+
+  for (int layer = 0; layer < c.num_hidden_layers; ++layer) {
+    const std::string prefix = "layer" + std::to_string(layer) + ".";
+    const auto& recorded = runner.recorded();
+    for (const char* name : {"attn_out", "mlp_out", "streams"}) {
+      ExpectRows(trace.Get<float>(prefix + name), recorded.at(prefix + name), positions, prefix + name);
+    }
+    const auto& post = recorded.at(prefix + "attn_post");
+    const auto& comb = recorded.at(prefix + "attn_comb");
+    std::vector<Real> mixer;
+    for (size_t row = 0; row < tokens.size(); ++row) {
+      mixer.insert(mixer.end(), &post[row * 4], &post[row * 4] + 4);
+      mixer.insert(mixer.end(), &comb[row * 16], &comb[row * 16] + 16);
+    }
+    ExpectRows(trace.Get<float>(prefix + "attn_hc"), mixer, positions, prefix + "attn_hc");
+
+    if (c.is_moe[layer]) {
+      const auto want = trace.Get<float>(prefix + "router");
+      const auto& ids = recorded.at(prefix + "router_ids");
+      const auto& weights = recorded.at(prefix + "router_weights");
+      for (size_t p = 0; p < positions.size(); ++p) {
+        std::map<int, double> wanted, got;
+        for (int k = 0; k < 4; ++k) {
+          wanted[int(want[p * 8 + 4 + k])] = want[p * 8 + k];
+          got[int(ids[positions[p] * 4 + k])] = weights[positions[p] * 4 + k];
+        }
+        for (const auto& [expert, weight] : wanted) {
+          ASSERT_TRUE(got.count(expert)) << prefix << " position " << positions[p] << " expert " << expert;
+          EXPECT_NEAR(got[expert], weight, 2.5e-5);
+        }
+      }
+    }
+    if (c.layer_types[layer] == AttentionKind::kMla) {
+      const auto want = trace.Get<int32_t>(prefix + "topk");
+      const auto& selected = recorded.at(prefix + "selected");
+      const auto& counts = recorded.at(prefix + "selected_count");
+      const size_t stride = c.max_selected_pools(), width = want.size() / positions.size();
+      for (size_t p = 0; p < positions.size(); ++p) {
+        const int at = positions[p];
+        std::set<int> wanted, got;
+        for (size_t i = 0; i < width; ++i) {
+          if (want[p * width + i] >= 0) wanted.insert(want[p * width + i]);
+        }
+        for (int i = 0; i < int(counts[at]); ++i) {
+          for (int j = 0; j < c.index_kpool; ++j) got.insert(int(selected[at * stride + i]) * c.index_kpool + j);
+        }
+        for (int t = (at + 1) / c.index_kpool * c.index_kpool; t <= at; ++t) got.insert(t);
+        EXPECT_EQ(got, wanted) << prefix << "topk at position " << at;
+      }
+    }
+  }
+}
+
+struct Score {
+  double kl = 0, worst = 0, decisive_difference = 0;  // the largest reference margin among rows whose best id differs
+  size_t rows = 0;
+};
+
+Score ScoreItem(const nlohmann::json& item, const std::vector<Real>& logits, int vocab) {
+  Score score;
+  const size_t first = item["prompt_len"].get<size_t>() - 1;
+  score.rows = item["top20_ids"].size();
+  for (size_t r = 0; r < score.rows; ++r) {
+    const Real* row = &logits[(first + r) * vocab];
+    const double top = *std::max_element(row, row + vocab);
+    double sum = 0;
+    for (int v = 0; v < vocab; ++v) sum += std::exp(row[v] - top);
+    const std::vector<int> ids = item["top20_ids"][r];
+    const std::vector<double> want = item["top20_lp"][r];
+    double p_sum = 0, q_sum = 0;
+    std::vector<double> got;
+    for (size_t i = 0; i < ids.size(); ++i) {
+      got.push_back(row[ids[i]] - top - std::log(sum));
+      p_sum += std::exp(want[i]);
+      q_sum += std::exp(got[i]);
+      score.worst = std::max(score.worst, std::abs(got[i] - want[i]));
+    }
+    for (size_t i = 0; i < ids.size(); ++i) {
+      score.kl += std::exp(want[i]) / p_sum * ((want[i] - std::log(p_sum)) - (got[i] - std::log(q_sum)));
+    }
+    if (std::max_element(row, row + vocab) - row != ids[0]) {
+      score.decisive_difference = std::max(score.decisive_difference, want[0] - want[1]);
+    }
+  }
+  return score;
+}
+
+nlohmann::json Panel() {
+  std::ifstream file(HEARTH_SOURCE_DIR "/reference/hearth-tiny-panel.json");
+  return nlohmann::json::parse(file);
+}
+
+// Row "relative error up to 1e-5" of the tolerance table in tests/golden/README.md.
+void ExpectPanel(bool decode) {
+  double kl = 0;
+  size_t rows = 0;
+  for (const auto& item : Panel()) {
+    SCOPED_TRACE(item["name"].get<std::string>());
+    const std::vector<int32_t> tokens = item["tokens"];
+    const int64_t prompt = item["prompt_len"];
+    ModelRunner runner(HearthTiny(), BestBackend(), {.chunk_size = 256});
+    const Score score = ScoreItem(item, runner.Run(tokens, decode ? prompt - 1 : static_cast<int64_t>(tokens.size())),
+                                  HearthTiny().config.vocab_size);
+    EXPECT_LT(score.decisive_difference, 0.01);
+    EXPECT_LT(score.kl / score.rows, 1e-6);
+    kl += score.kl;
+    rows += score.rows;
+  }
+  EXPECT_EQ(rows, 716u);
+  EXPECT_LE(kl / rows, 1e-6);
+  std::printf("panel, %s: KL %.2e over %zu rows\n", decode ? "decode" : "prefill", kl / rows, rows);
+}
+
+TEST(HearthTiny, PrefillAgreesWithThePanel) { ExpectPanel(false); }
+TEST(HearthTiny, DecodeAgreesWithThePanel) { ExpectPanel(true); }
+
+}  // namespace
+}  // namespace hearth::testing
