@@ -11,6 +11,7 @@
 #   --no-build    use build/release/bin as it is
 #   --help        this text; the flags of each process: build/release/bin/hearth-{gateway,gpu-worker,cpu-tier} --help
 set -euo pipefail
+caller=$PWD
 cd "$(dirname "$0")/.."
 here=$PWD
 bin=$here/build/release/bin
@@ -87,10 +88,12 @@ while [ $# -gt 0 ]; do
 done
 
 model=${model:-${GLM53_MODEL_DIR:-$here/models/hearth-tiny}}
+[[ $model == /* ]] || model=$caller/$model
+[ -z "$home_base" ] || [[ $home_base == /* ]] || home_base=$caller/$home_base
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 if [ $once = 1 ]; then
   [ -n "$port" ] || port=$(free_port)
-  # A second server may run beside us: no fixed ports.
+  # A second server may run beside us: no fixed ports (0 takes a free one).
   worker_flags=(--metrics-port 0 "${worker_flags[@]+"${worker_flags[@]}"}")
   tier_flags=(--metrics-port 0 "${tier_flags[@]+"${tier_flags[@]}"}")
 fi
