@@ -6,7 +6,12 @@ namespace {
 Backend MakeAvx2Backend() {
   Backend b = RefBackend();
   b.name = "avx2";
+  b.embed = avx2::Embed;
   b.linear = avx2::Linear;
+  b.head_linear = avx2::HeadLinear;
+  b.swiglu = avx2::Swiglu;
+  b.expert_ffn = avx2::ExpertFfn;
+  b.expert_unit = avx2::ExpertUnit;
 
   b.hc_mix = avx2::HcMix;
   b.hc_spread = avx2::HcSpread;

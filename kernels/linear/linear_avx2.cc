@@ -3,19 +3,16 @@
 
 #include "kernels/avx2_ops.h"
 #include "kernels/linear/strip_avx2.h"
+#include "kernels/linear/strip_cost.h"
 #include "kernels/parallel.h"
 #include "kernels/thread_scratch.h"
 
-// The frame of the AVX2 Linear: rows, blocks and threads. It has no AVX2 code itself and is compiled for any processor,
-// because the templates it uses are shared with the rest of the program.
+// The frame of the AVX2 ops on matrices: rows, blocks and threads. It has no AVX2 code itself and is compiled for any
+// processor, because the templates it uses are shared with the rest of the program.
 namespace hearth::kernels::avx2 {
 namespace {
 
-constexpr Dim kRowsPerUnit = 256;            // sums of a unit: 128 KiB
-constexpr Dim kWeightsPerTask = 100 * 1000;  // below this, another thread costs more than it saves
-
-// Weights' worth of time that a unit of `rows` rows takes: a decode costs about as much as 8 rows of products.
-Dim UnitCost(const MatrixView& w, Dim rows) { return w.in_padded * kStripColumns * (8 + rows) / 9; }
+constexpr Dim kRowsPerUnit = 256;  // sums of a unit: 128 KiB
 
 void MultiplyUnit(const LinearArgs& args, Dim strip, const float* x, Dim stride, Dim first_row, Dim rows) {
   float* sums = ThreadScratch(ScratchSlot::kStripSums, rows * kStripColumns);
@@ -39,13 +36,13 @@ void Linear(void*, const LinearArgs& args) {
   if (NeedsRotation(w)) {
     stride = w.in_padded + 16;  // rows of a power of two would share cache sets
     float* rotated = ThreadScratch(ScratchSlot::kRotated, args.rows * stride);
-    ParallelFor(args.rows, std::max<Dim>(1, kWeightsPerTask / w.in_padded),
+    ParallelFor(args.rows, GrainFor(w.in_padded),
                 [&](Dim r) { RotateInput(w, args.x + r * args.x_stride, rotated + r * stride); });
     x = rotated;
   }
   const Dim rows_per_unit = std::min(args.rows, kRowsPerUnit);
   const Dim row_blocks = (args.rows + rows_per_unit - 1) / rows_per_unit;
-  const Dim grain = std::max<Dim>(1, kWeightsPerTask / UnitCost(w, rows_per_unit));
+  const Dim grain = GrainFor(StripCost(w, rows_per_unit));
   ParallelFor(w.strips() * row_blocks, grain, [&](Dim unit) {
     const Dim first_row = unit % row_blocks * rows_per_unit;
     MultiplyUnit(args, unit / row_blocks, x, stride, first_row, std::min(rows_per_unit, args.rows - first_row));
