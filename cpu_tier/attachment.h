@@ -1,0 +1,47 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "common/base/result.h"
+#include "common/ipc/shared_file.h"
+#include "cpu_tier/job_loop.h"
+
+namespace hearth {
+
+struct AttachRequestSpec {
+  std::string home_path, link_path, fingerprint;
+  uint32_t home_layout_version = 0, link_version = 0;
+  uint64_t worker_instance = 0;
+};
+
+// One worker's home and link, mapped and served. Ends when the worker dies, falls silent or closes the region; from
+// then on nothing of the region is written.
+class Attachment {
+ public:
+  static Result<std::unique_ptr<Attachment>> Open(const AttachRequestSpec& spec, uint64_t daemon_instance,
+                                                  const kernels::Backend& backend, ThreadTeam& team,
+                                                  TierCounters& counters);
+  ~Attachment();
+
+  uint64_t worker_instance() const { return worker_instance_; }
+  bool ended() const { return ended_.load(std::memory_order_acquire); }
+
+ private:
+  Attachment(SharedFile home_file, HomeView home, SharedFile link_file, LinkView link);
+  void Watch();
+
+  SharedFile home_file_, link_file_;
+  HomeView home_;
+  LinkView link_;
+  uint64_t worker_instance_;
+  int32_t worker_pid_;
+  std::atomic<bool> ended_{false};
+  UniqueFd stop_;  // an eventfd
+  std::unique_ptr<JobLoop> loop_;
+  std::thread watch_;
+};
+
+}  // namespace hearth

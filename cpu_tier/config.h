@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "common/config/option_table.h"
+#include "common/config/problems.h"
+
+namespace hearth {
+
+struct CpuTierConfig {
+  std::string grpc_listen = "127.0.0.1:30002";
+  std::string metrics_host = "127.0.0.1";
+  uint16_t metrics_port = 30102;
+  std::string cpus = "auto";
+  std::optional<int> threads;
+  std::string isa = "auto";
+  std::string log_level = "info";
+
+  template <typename Visitor>
+  void ForEach(Visitor&& visit) {
+    visit(OptionSpec{.flag = "--grpc-listen", .help = "address of the gRPC service, HOST:PORT or unix:PATH"},
+          grpc_listen);
+    visit(OptionSpec{.flag = "--metrics-host", .help = "address that /metrics listens on"}, metrics_host);
+    visit(OptionSpec{.flag = "--metrics-port", .help = "port of /metrics; 0 takes a free one"}, metrics_port);
+    visit(OptionSpec{.flag = "--ct-cpus",
+                     .env = {"GLM53_CT_CPUS"},
+                     .help = "logical CPUs to compute on, as in 2-9,12; auto: one of each physical core but the first "
+                             "two, at least one"},
+          cpus);
+    visit(OptionSpec{.flag = "--ct-threads",
+                     .env = {"GLM53_CT_THREADS"},
+                     .help = "threads that compute; auto: one for each of the CPUs"},
+          threads);
+    visit(OptionSpec{.flag = "--isa",
+                     .help = "kernels to use; auto takes the best, ref is plain loops for bisecting",
+                     .allowed = {"auto", "avx2", "ref"}},
+          isa);
+    visit(OptionSpec{.flag = "--log-level",
+                     .help = "least level that is logged",
+                     .allowed = {"debug", "info", "warning", "error"}},
+          log_level);
+  }
+  void Validate(Problems& problems) const;
+};
+
+}  // namespace hearth

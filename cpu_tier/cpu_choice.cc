@@ -1,0 +1,50 @@
+#include "cpu_tier/cpu_choice.h"
+
+#include <algorithm>
+
+#include "common/base/cpu_info.h"
+#include "common/base/startup_error.h"
+#include "common/base/status.h"
+
+namespace hearth {
+namespace {
+
+constexpr size_t kCoresLeftFree = 2;
+constexpr int kSmallHost = 4;
+
+}  // namespace
+
+CpuOffer OfferOfThisMachine() {
+  CpuOffer offer;
+  offer.allowed = AllowedCpus();
+  offer.cores = PhysicalCores(offer.allowed);
+  offer.usable = UsableCpuCount();
+  return offer;
+}
+
+CpuChoice ChooseCpus(const CpuOffer& offer, const std::string& list, std::optional<int> threads) {
+  CpuChoice choice;
+  if (list == "auto") {
+    const size_t skipped = std::min(kCoresLeftFree, offer.cores.size() - 1);
+    choice.cpus.assign(offer.cores.begin() + static_cast<std::ptrdiff_t>(skipped), offer.cores.end());
+    const size_t most = static_cast<size_t>(std::max(1, offer.usable));
+    if (choice.cpus.size() > most) choice.cpus.resize(most);
+    choice.pinned = offer.usable > kSmallHost;
+  } else {
+    choice.cpus = ParseCpuList(list);
+    choice.pinned = true;
+    for (int cpu : choice.cpus) {
+      if (std::find(offer.allowed.begin(), offer.allowed.end(), cpu) == offer.allowed.end()) {
+        throw StartupError(StrCat("--ct-cpus names CPU ", cpu, ", which this process may not use; choose among its ",
+                                  offer.allowed.size(), " allowed CPUs or auto"));
+      }
+    }
+  }
+  const size_t cpus = choice.cpus.size();
+  const size_t count = threads ? static_cast<size_t>(*threads) : cpus;
+  choice.cpus.resize(count);
+  for (size_t i = cpus; i < count; ++i) choice.cpus[i] = choice.cpus[i - cpus];
+  return choice;
+}
+
+}  // namespace hearth

@@ -1,0 +1,64 @@
+#include "cpu_tier/daemon.h"
+
+#include <random>
+
+#include "common/log/log.h"
+
+namespace hearth {
+namespace {
+
+uint64_t RandomInstance() {
+  std::random_device random;
+  return uint64_t{random()} << 32 | random();
+}
+
+}  // namespace
+
+Daemon::Daemon(const kernels::Backend& backend, const CpuChoice& cpus)
+    : backend_(backend),
+      cpus_(cpus),
+      instance_(RandomInstance()),
+      team_(cpus),
+      self_test_(hearth::RunSelfTest(backend, team_)) {}
+
+Daemon::~Daemon() = default;
+
+Daemon::Attached Daemon::Attach(const AttachRequestSpec& spec) {
+  const std::lock_guard lock(mutex_);
+  if (!self_test_.passed) return {FailedPrecondition("cpu_tier's self-test ", self_test_.Summary())};
+  if (attachment_ != nullptr && !attachment_->ended() && attachment_->worker_instance() != spec.worker_instance) {
+    return {FailedPrecondition("cpu_tier serves another worker"), true};
+  }
+  attachment_.reset();
+  Result<std::unique_ptr<Attachment>> attachment = Attachment::Open(spec, instance_, backend_, team_, counters_);
+  if (!attachment.ok()) {
+    Log(LogLevel::kWarning, "attach refused", {{"reason", attachment.status().message()}});
+    return {attachment.status()};
+  }
+  attachment_ = *std::move(attachment);
+  Log(LogLevel::kInfo, "attached", {{"home", spec.home_path}, {"worker_instance", spec.worker_instance}});
+  return {Status::Ok()};
+}
+
+void Daemon::Detach(uint64_t worker_instance) {
+  const std::lock_guard lock(mutex_);
+  if (attachment_ != nullptr && attachment_->worker_instance() == worker_instance) attachment_.reset();
+}
+
+void Daemon::Reap() {
+  const std::lock_guard lock(mutex_);
+  if (attachment_ != nullptr && attachment_->ended()) attachment_.reset();
+}
+
+bool Daemon::attached() {
+  const std::lock_guard lock(mutex_);
+  return attachment_ != nullptr && !attachment_->ended();
+}
+
+SelfTestReport Daemon::RunSelfTest() {
+  // A team of its own: the daemon's may be in the middle of a job.
+  ThreadTeam team(CpuChoice{{cpus_.cpus.front()}, false});
+  return hearth::RunSelfTest(backend_, team);
+}
+
+}  // namespace hearth
