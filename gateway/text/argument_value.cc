@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <cstdlib>
+#include <iterator>
 #include <optional>
 
 #include "gateway/text/utf8.h"
@@ -47,7 +49,9 @@ std::optional<std::string> AsInteger(std::string_view number) {
   digits.erase(digits.find_last_not_of('0') + 1);
   if (static_cast<int64_t>(digits.size()) > point) return std::nullopt;
   digits.append(static_cast<size_t>(point) - digits.size(), '0');
-  return (negative ? "-" : "") + digits.substr(first);
+  digits.erase(0, first);
+  if (negative) digits.insert(0, 1, '-');
+  return digits;
 }
 
 }  // namespace
