@@ -1,0 +1,57 @@
+#include "gpu_worker/experts/link_attachment.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "common/ipc/futex.h"
+
+namespace hearth {
+namespace {
+
+const std::string kPrefix = "hearth-link-";
+
+}  // namespace
+
+Result<std::shared_ptr<LinkAttachment>> LinkAttachment::Create(const std::string& dir, const LinkGeometry& geometry,
+                                                               const LinkIdentity& identity) {
+  const Result<LinkLayout> layout = ComputeLinkLayout(geometry);
+  if (!layout.ok()) return layout.status();
+  const std::string path = StrCat(dir, "/", kPrefix, ::getpid(), "-", identity.attachment);
+  Result<SharedFile> file = SharedFile::Create(path, layout->total_bytes, {});
+  if (!file.ok()) return file.status();
+  if (Status status = file->Reserve(0, layout->total_bytes); !status.ok()) {
+    file->Remove();
+    return status;
+  }
+  const LinkView view = LinkView::Initialize(file->bytes(), *layout, identity);
+  return std::shared_ptr<LinkAttachment>(new LinkAttachment(*std::move(file), view));
+}
+
+LinkAttachment::~LinkAttachment() { file_.Remove(); }
+
+void LinkAttachment::GiveUp() {
+  gone_.store(true, std::memory_order_release);
+  view_.header().closed.store(1, std::memory_order_release);  // pairs with the acquire of the daemon's watch
+  for (uint32_t slot = 0; slot < view_.geometry().slots; ++slot) FutexWake(view_.daemon_line(slot).done);
+}
+
+void RemoveStaleLinks(const std::string& dir) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(dir, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename();
+    if (!name.starts_with(kPrefix)) continue;
+    const int pid = std::atoi(name.c_str() + kPrefix.size());
+    if (pid > 0 && ::kill(pid, 0) != 0 && errno == ESRCH) {
+      std::error_code ignored;
+      std::filesystem::remove(it->path(), ignored);
+    }
+  }
+}
+
+}  // namespace hearth
