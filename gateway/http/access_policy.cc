@@ -55,9 +55,10 @@ std::optional<HttpResponse> Refuse(const AccessPolicy& policy, const HttpRequest
   bool good = false;
   for (const std::string& key : policy.api_keys) good |= EqualsConstantTime(key, given);
   if (good) return std::nullopt;
-  return ErrorResponse(401, given.empty() ? "an API key is needed: send it as Authorization: Bearer KEY"
-                                          : "this API key is not known here",
-                       "invalid_api_key");
+  return ErrorResponse(
+      401,
+      given.empty() ? "an API key is needed: send it as Authorization: Bearer KEY" : "this API key is not known here",
+      "invalid_api_key");
 }
 
 void AddCors(const AccessPolicy& policy, const HttpRequest& request, HttpResponse& response) {

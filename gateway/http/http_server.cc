@@ -8,8 +8,8 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <list>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "common/base/listen_socket.h"
@@ -81,15 +81,18 @@ std::string PlainAnswer(const HttpResponse& response) {
 
 HttpResponse AnswerTo(ReadOutcome outcome, const char* part, const ConnectionLimits& limits) {
   switch (outcome) {
-    case ReadOutcome::kTimeout: return ErrorResponse(408, StrCat("the ", part, " did not come in time"), "timeout");
-    case ReadOutcome::kMalformed: return ErrorResponse(400, StrCat("the ", part, " is malformed"), "malformed_request");
+    case ReadOutcome::kTimeout:
+      return ErrorResponse(408, StrCat("the ", part, " did not come in time"), "timeout");
+    case ReadOutcome::kMalformed:
+      return ErrorResponse(400, StrCat("the ", part, " is malformed"), "malformed_request");
     case ReadOutcome::kTooLarge:
       if (std::string_view(part) == "head") {
         return ErrorResponse(431, StrCat("the head has more than ", limits.header_bytes, " bytes"));
       }
       return ErrorResponse(413, StrCat("the body has more than ", limits.body_bytes, " bytes; see --max-body-bytes"),
                            "body_too_large");
-    default: return ErrorResponse(400, StrCat("the ", part, " is incomplete"), "malformed_request");
+    default:
+      return ErrorResponse(400, StrCat("the ", part, " is incomplete"), "malformed_request");
   }
 }
 
@@ -124,6 +127,10 @@ class HttpServer::Impl : public httplib::Server {
     ::eventfd_write(end_.get(), 1);
     ::eventfd_write(wake_.get(), 1);
     if (acceptor_.joinable()) acceptor_.join();
+    {
+      std::lock_guard lock(mutex_);
+      for (const int fd : open_) ::shutdown(fd, SHUT_RDWR);
+    }
     threads_.WaitIdle();
     svr_sock_ = INVALID_SOCKET;
   }
@@ -180,9 +187,19 @@ class HttpServer::Impl : public httplib::Server {
 
   bool process_and_close_socket(socket_t fd) override {
     Connection connection(UniqueFd(fd), options_.limits);
-    for (int served = 0; served < kRequestsPerConnection; ++served) {
-      if (cut_ || !connection.WaitForRequest(wake_.get(), served == 0)) break;
+    {
+      std::lock_guard lock(mutex_);
+      open_.insert(fd);
+    }
+    for (int served = 0; served < kRequestsPerConnection && !cut_; ++served) {
+      // A new connection's first request is answered even while draining: with 503.
+      const bool first = served == 0;
+      if (!connection.WaitForRequest(first ? end_.get() : wake_.get(), first)) break;
       if (!ServeOne(connection)) break;
+    }
+    {
+      std::lock_guard lock(mutex_);
+      open_.erase(fd);
     }
     connection.CloseGently();
     return true;
@@ -241,8 +258,8 @@ class HttpServer::Impl : public httplib::Server {
     BodyFraming framing;
     if (auto refusal = ReadFraming(request, options_.limits.body_bytes, framing)) return *refusal;
     if (expects_continue_ && (framing.chunked || framing.length > 0)) connection.Write("HTTP/1.1 100 Continue\r\n\r\n");
-    const ReadOutcome outcome = framing.chunked ? connection.ReadChunkedBody(request.body)
-                                                : connection.ReadBody(framing.length, request.body);
+    const ReadOutcome outcome =
+        framing.chunked ? connection.ReadChunkedBody(request.body) : connection.ReadBody(framing.length, request.body);
     if (outcome != ReadOutcome::kOk) return AnswerTo(outcome, "body", options_.limits);
     current_->must_close = false;
     {
@@ -330,6 +347,7 @@ class HttpServer::Impl : public httplib::Server {
   std::mutex mutex_;
   std::condition_variable idle_;
   size_t running_ = 0;
+  std::set<int> open_;  // sockets of connections, so that they can be shut down
   std::function<bool(const std::string&)> is_status_;
   std::atomic<bool> draining_{false};
   std::atomic<bool> cut_{false};

@@ -115,9 +115,9 @@ std::optional<HttpResponse> ReadFraming(const HttpRequest& request, size_t body_
     return ErrorResponse(400, "Content-Length is not a number", "malformed_request");
   }
   if (error != std::errc() || framing.length > body_limit) {
-    return ErrorResponse(413, StrCat("the body has ", length, " bytes, at most ", body_limit,
-                                     " are taken; see --max-body-bytes"),
-                         "body_too_large");
+    return ErrorResponse(
+        413, StrCat("the body has ", length, " bytes, at most ", body_limit, " are taken; see --max-body-bytes"),
+        "body_too_large");
   }
   return std::nullopt;
 }

@@ -22,10 +22,11 @@ HttpResponse Router::Route(const HttpRequest& request) const {
     std::string allow;
     for (const auto& [method, unused] : methods->second) allow += method + (method == "GET" ? ", HEAD, " : ", ");
     allow += "OPTIONS";
-    HttpResponse response = request.method == "OPTIONS"
-                                ? HttpResponse{.status = 204, .content_type = ""}
-                                : ErrorResponse(405, StrCat(request.path, " does not take ", request.method,
-                                                            ", only ", allow), "method_not_allowed");
+    HttpResponse response =
+        request.method == "OPTIONS"
+            ? HttpResponse{.status = 204, .content_type = ""}
+            : ErrorResponse(405, StrCat(request.path, " does not take ", request.method, ", only ", allow),
+                            "method_not_allowed");
     response.headers.emplace_back("Allow", allow);
     return response;
   }

@@ -39,11 +39,16 @@ LoadProgress GetLoad(const pb::LoadProgress& from) {
 
 WorkerState GetState(pb::WorkerState from) {
   switch (from) {
-    case pb::WORKER_STATE_LOADING: return WorkerState::kLoading;
-    case pb::WORKER_STATE_READY: return WorkerState::kReady;
-    case pb::WORKER_STATE_DRAINING: return WorkerState::kDraining;
-    case pb::WORKER_STATE_FAILED: return WorkerState::kFailed;
-    default: return WorkerState::kUnknown;
+    case pb::WORKER_STATE_LOADING:
+      return WorkerState::kLoading;
+    case pb::WORKER_STATE_READY:
+      return WorkerState::kReady;
+    case pb::WORKER_STATE_DRAINING:
+      return WorkerState::kDraining;
+    case pb::WORKER_STATE_FAILED:
+      return WorkerState::kFailed;
+    default:
+      return WorkerState::kUnknown;
   }
 }
 
@@ -115,7 +120,8 @@ decltype(Event::what) FromProto(pb::GenerateResponse&& message) {
       if (from.has_stop_id()) finished.stop_id = from.stop_id();
       return finished;
     }
-    default: return Failed{Internal("the worker sent a message without an event")};
+    default:
+      return Failed{Internal("the worker sent a message without an event")};
   }
 }
 

@@ -13,11 +13,16 @@ constexpr std::chrono::milliseconds kAnswerTime{700};
 const char* StateName(const WorkerView& view) {
   if (!view.answers) return "down";
   switch (view.info.state) {
-    case WorkerState::kLoading: return "loading";
-    case WorkerState::kReady: return view.info.degraded ? "ready, degraded" : "ready";
-    case WorkerState::kDraining: return "draining";
-    case WorkerState::kFailed: return "failed";
-    default: return "unknown";
+    case WorkerState::kLoading:
+      return "loading";
+    case WorkerState::kReady:
+      return view.info.degraded ? "ready, degraded" : "ready";
+    case WorkerState::kDraining:
+      return "draining";
+    case WorkerState::kFailed:
+      return "failed";
+    default:
+      return "unknown";
   }
 }
 

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/config/option_table.h"
+#include "common/config/problems.h"
+
+namespace hearth {
+
+struct GatewayConfig {
+  std::string host = "127.0.0.1";
+  uint16_t port = 30000;
+  std::string worker = "127.0.0.1:30001";
+  std::vector<std::string> served_name = {"glm-5.3-flash"};
+  std::string model_dir;
+  bool strict = false;
+  std::vector<std::string> api_key;
+  std::string api_key_file;
+  bool open_status = true;
+  std::vector<std::string> cors_origins;
+  std::vector<std::string> allowed_hosts;
+  uint32_t max_connections = 1024;
+  uint64_t max_body_bytes = 32 << 20;
+  std::chrono::milliseconds header_timeout{10'000};
+  std::chrono::milliseconds body_timeout{60'000};
+  std::chrono::milliseconds write_timeout{10'000};
+  std::chrono::milliseconds idle_timeout{30'000};
+  std::chrono::milliseconds request_timeout{3'600'000};
+  std::chrono::milliseconds drain_timeout{30'000};
+  std::string log_level = "info";
+
+  template <typename Visitor>
+  void ForEach(Visitor&& visit) {
+    visit(OptionSpec{.flag = "--host", .help = "Address to serve HTTP on; 0.0.0.0 or :: for every interface"}, host);
+    visit(OptionSpec{.flag = "--port", .env = {"PORT"}, .help = "Port to serve HTTP on; 0 takes a free one"}, port);
+    visit(OptionSpec{.flag = "--worker", .help = "gRPC address of the worker: HOST:PORT or unix:PATH"}, worker);
+    visit(OptionSpec{.flag = "--served-name",
+                     .env = {"SERVED_NAME"},
+                     .help = "Names that requests may give as their model; the first one is shown"},
+          served_name);
+    visit(OptionSpec{.flag = "--model-dir",
+                     .aliases = {"-m", "--model"},
+                     .env = {"GLM53_MODEL_DIR"},
+                     .help = "Folder with tokenizer.json; when absent, the one the worker names"},
+          model_dir);
+    visit(OptionSpec{.flag = "--strict", .help = "Refuse requests with unknown fields instead of listing them"},
+          strict);
+    visit(OptionSpec{.flag = "--api-key", .help = "Keys of which a request must bring one", .secret = true}, api_key);
+    visit(OptionSpec{.flag = "--api-key-file", .help = "File with further keys, one a line"}, api_key_file);
+    visit(OptionSpec{.flag = "--open-status", .help = "Answer /health and /metrics without a key"}, open_status);
+    visit(OptionSpec{.flag = "--cors-origins", .help = "Origins whose pages may read answers; * is any"}, cors_origins);
+    visit(OptionSpec{.flag = "--allowed-hosts", .help = "Host names a request may be addressed to; none given: any"},
+          allowed_hosts);
+    visit(OptionSpec{.flag = "--max-connections", .help = "Connections served at once; more are answered 503"},
+          max_connections);
+    visit(OptionSpec{.flag = "--max-body-bytes", .help = "Longest request body"}, max_body_bytes);
+    visit(OptionSpec{.flag = "--header-timeout", .help = "Time for a request's head"}, header_timeout);
+    visit(OptionSpec{.flag = "--body-timeout", .help = "Time for a request's body"}, body_timeout);
+    visit(OptionSpec{.flag = "--write-timeout", .help = "Time a client may leave a write blocked"}, write_timeout);
+    visit(OptionSpec{.flag = "--idle-timeout", .help = "Time between two requests of a connection"}, idle_timeout);
+    visit(OptionSpec{.flag = "--request-timeout", .help = "Longest a generation may take, queueing included"},
+          request_timeout);
+    visit(OptionSpec{.flag = "--drain-timeout", .help = "Time running requests get after SIGTERM"}, drain_timeout);
+    visit(OptionSpec{.flag = "--log-level",
+                     .help = "Events below are not logged",
+                     .allowed = {"debug", "info", "warning", "error"}},
+          log_level);
+  }
+
+  void Validate(Problems& problems) const {
+    using std::chrono_literals::operator""ms;
+    problems.Require(!served_name.empty() && !served_name.front().empty(), "served-name", served_name, "a name");
+    problems.Require(!worker.empty(), "worker", worker, "HOST:PORT or unix:PATH");
+    problems.Require(max_connections >= 1 && max_connections <= 1024, "max-connections", max_connections, "1 to 1024");
+    problems.Require(max_body_bytes >= 1024 && max_body_bytes <= (uint64_t{1} << 30), "max-body-bytes", max_body_bytes,
+                     "1024 to 1073741824");
+    problems.Require(header_timeout >= 1ms, "header-timeout", header_timeout, "more than 0");
+    problems.Require(body_timeout >= 1ms, "body-timeout", body_timeout, "more than 0");
+    problems.Require(write_timeout >= 1ms, "write-timeout", write_timeout, "more than 0");
+    problems.Require(idle_timeout >= 1ms, "idle-timeout", idle_timeout, "more than 0");
+    problems.Require(request_timeout >= 1ms, "request-timeout", request_timeout, "more than 0");
+  }
+};
+
+}  // namespace hearth

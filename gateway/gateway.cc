@@ -1,0 +1,96 @@
+#include "gateway/gateway.h"
+
+#include "common/base/listen_socket.h"
+#include "common/base/startup_error.h"
+#include "common/log/log.h"
+#include "gateway/serving/chat_handler.h"
+#include "gateway/serving/completion_handler.h"
+#include "gateway/serving/info_handlers.h"
+#include "gateway/sglang/generate_handler.h"
+
+namespace hearth {
+namespace {
+
+http::ServerOptions ServerOptionsOf(const GatewayConfig& config) {
+  http::ServerOptions options{.host = config.host, .port = config.port, .max_connections = config.max_connections};
+  options.limits.header_timeout = config.header_timeout;
+  options.limits.body_timeout = config.body_timeout;
+  options.limits.write_timeout = config.write_timeout;
+  options.limits.idle_timeout = config.idle_timeout;
+  options.limits.body_bytes = config.max_body_bytes;
+  options.access.api_keys = config.api_key;
+  if (!config.api_key_file.empty()) {
+    for (std::string& key : http::ReadApiKeyFile(config.api_key_file))
+      options.access.api_keys.push_back(std::move(key));
+  }
+  options.access.open_status = config.open_status;
+  options.access.cors_origins = config.cors_origins;
+  options.access.allowed_hosts = config.allowed_hosts;
+  return options;
+}
+
+bool IsStatusRoute(const std::string& path) {
+  return path == "/health/live" || path == "/metrics" || path == "/stats" || path == "/server_info";
+}
+
+}  // namespace
+
+Gateway::Gateway(const GatewayConfig& config)
+    : config_(config),
+      client_(config.worker),
+      monitor_(client_, [this](const engine::WorkerView& view) { OnWorkerView(view); }),
+      services_{.client = client_,
+                .monitor = monitor_,
+                .text = text_,
+                .metrics = metrics_,
+                .served_names = config.served_name,
+                .strict = config.strict,
+                .request_timeout = config.request_timeout},
+      server_(ServerOptionsOf(config), [this](const http::HttpRequest& request) { return router_.Route(request); }) {
+  if (!config_.model_dir.empty()) {
+    text_.LoadFrom(config_.model_dir);
+    if (!text_.get()) throw StartupError(text_.problem());
+  }
+  AddRoutes();
+  server_.Start();
+}
+
+void Gateway::OnWorkerView(const engine::WorkerView& view) {
+  metrics_.worker_up.Set(view.ready() ? 1 : 0);
+  metrics_.load_progress.Set(view.ready() ? 1 : view.answers ? view.info.load.ratio : 0);
+  if (config_.model_dir.empty() && view.ready() && !view.info.model_dir.empty()) text_.LoadFrom(view.info.model_dir);
+}
+
+void Gateway::AddRoutes() {
+  using Function = http::HttpResponse (*)(const serving::Services&, const http::HttpRequest&);
+  const auto add = [this](const char* method, const std::string& path, Function function) {
+    router_.Add(method, path,
+                [this, function](const http::HttpRequest& request) { return function(services_, request); });
+  };
+  add("GET", "/", serving::HandleRoot);
+  add("GET", "/health", serving::HandleHealth);
+  add("GET", "/health/live", serving::HandleLive);
+  add("GET", "/v1/models", serving::HandleModels);
+  add("GET", "/server_info", serving::HandleServerInfo);
+  add("GET", "/stats", serving::HandleStats);
+  add("GET", "/metrics", serving::HandleMetrics);
+  add("POST", "/v1/chat/completions", serving::HandleChat);
+  add("POST", "/v1/completions", serving::HandleCompletion);
+  add("POST", "/apply-template", serving::HandleApplyTemplate);
+  add("POST", "/generate", sglang::HandleGenerate);
+  add("POST", "/tokenize", sglang::HandleTokenize);
+  add("POST", "/detokenize", sglang::HandleDetokenize);
+}
+
+void Gateway::Serve(const StopSignal& stop) {
+  Log(LogLevel::kInfo, "serving", {{"url", "http://" + HostPort(config_.host, port())}, {"worker", config_.worker}});
+  while (!stop.WaitFor(std::chrono::seconds(60))) {
+  }
+  Log(LogLevel::kInfo, "draining");
+  Drain();
+  Log(LogLevel::kInfo, "stopped");
+}
+
+void Gateway::Drain() { server_.Drain(Deadline::After(config_.drain_timeout), IsStatusRoute); }
+
+}  // namespace hearth

@@ -1,0 +1,192 @@
+#include "gateway/openai/chat_messages.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "gateway/text/json_text.h"
+
+namespace hearth::openai {
+namespace {
+
+constexpr size_t kMaxMessages = 4096;
+constexpr size_t kMaxTools = 512;
+
+Status Wrong(const std::string& place, const std::string& what) {
+  return InvalidArgument(place, " ", what).WithParam(place);
+}
+
+bool OneOf(std::string_view text, std::initializer_list<std::string_view> list) {
+  return std::find(list.begin(), list.end(), text) != list.end();
+}
+
+Status CheckPart(const OrderedJson& part, const std::string& place, bool tool_result) {
+  if (part.is_string()) return Status::Ok();
+  if (!part.is_object()) return Wrong(place, StrCat("is ", Shown(part), ", expected a part of type text"));
+  const OrderedJson* type = text::FindMember(part, "type");
+  if (tool_result && type == nullptr && text::FindMember(part, "output") != nullptr) return Status::Ok();
+  if (type == nullptr || !type->is_string()) return Wrong(place + ".type", "is missing, expected \"text\"");
+  const std::string& name = type->get_ref<const std::string&>();
+  if (tool_result && name == "tool_reference") return Status::Ok();
+  if (name != "text") {
+    return Wrong(place + ".type", StrCat("is ", Shown(*type), ": this model is text only, expected \"text\""));
+  }
+  const OrderedJson* words = text::FindMember(part, "text");
+  if (words == nullptr || !words->is_string()) return Wrong(place + ".text", "is missing, expected a string");
+  return Status::Ok();
+}
+
+// `may_be_empty`: null or a missing content is fine.
+Status CheckContent(const OrderedJson& message, const std::string& place, bool may_be_empty, bool tool_result) {
+  const OrderedJson* content = text::FindMember(message, "content");
+  if (content == nullptr || content->is_null()) {
+    return may_be_empty ? Status::Ok() : Wrong(place + ".content", "is missing, expected a string or a list of parts");
+  }
+  if (content->is_string()) return Status::Ok();
+  if (!content->is_array()) {
+    return Wrong(place + ".content", StrCat("is ", Shown(*content), ", expected a string or a list of parts"));
+  }
+  for (size_t i = 0; i < content->size(); ++i) {
+    Status status = CheckPart((*content)[i], StrCat(place, ".content[", i, "]"), tool_result);
+    if (!status.ok()) return status;
+  }
+  return Status::Ok();
+}
+
+Status CheckOptionalString(const OrderedJson& object, const char* name, const std::string& place) {
+  const OrderedJson* value = text::FindMember(object, name);
+  if (value == nullptr || value->is_null() || value->is_string()) return Status::Ok();
+  return Wrong(StrCat(place, ".", name), StrCat("is ", Shown(*value), ", expected a string"));
+}
+
+// Turns the arguments' JSON text into the object it stands for.
+Status ReadCall(OrderedJson& call, const std::string& place) {
+  if (!call.is_object()) return Wrong(place, StrCat("is ", Shown(call), ", expected an object"));
+  if (const OrderedJson* type = text::FindMember(call, "type");
+      type != nullptr && !type->is_null() && *type != "function") {
+    return Wrong(place + ".type", StrCat("is ", Shown(*type), ", expected \"function\""));
+  }
+  if (Status status = CheckOptionalString(call, "id", place); !status.ok()) return status;
+  const std::string function_place = place + ".function";
+  if (!call.contains("function") || !call["function"].is_object()) return Wrong(function_place, "must be an object");
+  OrderedJson& function = call["function"];
+  const OrderedJson* name = text::FindMember(function, "name");
+  if (name == nullptr || !name->is_string() || name->get_ref<const std::string&>().empty()) {
+    return Wrong(function_place + ".name", "must be a string that is not empty");
+  }
+  const std::string arguments_place = function_place + ".arguments";
+  OrderedJson& arguments = function["arguments"];
+  if (arguments.is_null()) arguments = OrderedJson::object();
+  if (arguments.is_string()) {
+    const std::string text = arguments.get<std::string>();
+    if (text.find_first_not_of(" \t\r\n") == std::string::npos) {
+      arguments = OrderedJson::object();
+    } else {
+      Result<OrderedJson> parsed = text::ParseJsonKeepingNumbers(text);
+      if (!parsed.ok()) return Wrong(arguments_place, "is not valid JSON: " + parsed.status().message());
+      arguments = *std::move(parsed);
+    }
+  }
+  if (!arguments.is_object()) return Wrong(arguments_place, "must be the JSON text of an object");
+  return Status::Ok();
+}
+
+Status ReadAssistant(OrderedJson& message, const std::string& place) {
+  for (const char* refused : {"function_call", "audio"}) {
+    const OrderedJson* value = text::FindMember(message, refused);
+    if (value != nullptr && !value->is_null()) return Wrong(StrCat(place, ".", refused), "is not offered");
+  }
+  for (const char* name : {"reasoning", "reasoning_content", "refusal"}) {
+    if (Status status = CheckOptionalString(message, name, place); !status.ok()) return status;
+  }
+  if (const OrderedJson* reasoning = text::FindMember(message, "reasoning");
+      reasoning != nullptr && reasoning->is_string()) {
+    const OrderedJson* known = text::FindMember(message, "reasoning_content");
+    if (known == nullptr || known->is_null()) message["reasoning_content"] = OrderedJson(*reasoning);
+  }
+  message.erase("reasoning");
+  bool has_calls = false;
+  if (message.contains("tool_calls") && !message["tool_calls"].is_null()) {
+    OrderedJson& calls = message["tool_calls"];
+    if (!calls.is_array()) return Wrong(place + ".tool_calls", "must be a list");
+    for (size_t i = 0; i < calls.size(); ++i) {
+      if (Status status = ReadCall(calls[i], StrCat(place, ".tool_calls[", i, "]")); !status.ok()) return status;
+    }
+    has_calls = !calls.empty();
+  }
+  if (message.contains("content") && message["content"].is_null()) message["content"] = "";
+  const bool has_reasoning = message.contains("reasoning_content") && message["reasoning_content"].is_string();
+  return CheckContent(message, place, has_calls || has_reasoning || message.contains("content"), false);
+}
+
+Status ReadMessage(OrderedJson& message, const std::string& place) {
+  if (!message.is_object()) return Wrong(place, StrCat("is ", Shown(message), ", expected an object"));
+  const OrderedJson* given = text::FindMember(message, "role");
+  if (given == nullptr || !given->is_string()) return Wrong(place + ".role", "is missing, expected a string");
+  const std::string role = given->get<std::string>();
+  if (!OneOf(role, {"system", "developer", "user", "assistant", "tool", "function"})) {
+    return Wrong(place + ".role",
+                 StrCat("is ", Shown(*given), ", expected system, developer, user, assistant, tool or function"));
+  }
+  if (Status status = CheckOptionalString(message, "name", place); !status.ok()) return status;
+  if (role == "assistant") return ReadAssistant(message, place);
+  if (const OrderedJson* calls = text::FindMember(message, "tool_calls"); calls != nullptr && !calls->is_null()) {
+    return Wrong(place + ".tool_calls", "belongs to assistant messages");
+  }
+  const bool tool_result = role == "tool" || role == "function";
+  if (role == "developer") message["role"] = "system";
+  if (role == "function") message["role"] = "tool";
+  if (tool_result) {
+    if (Status status = CheckOptionalString(message, "tool_call_id", place); !status.ok()) return status;
+  }
+  return CheckContent(message, place, /*may_be_empty=*/false, tool_result);
+}
+
+}  // namespace
+
+Result<OrderedJson> NormalizeMessages(const OrderedJson& messages) {
+  if (!messages.is_array()) return Wrong("messages", StrCat("is ", Shown(messages), ", expected a list"));
+  if (messages.empty()) return Wrong("messages", "is empty, expected at least one message");
+  if (messages.size() > kMaxMessages) {
+    return Wrong("messages", StrCat("has ", messages.size(), " entries, at most ", kMaxMessages));
+  }
+  OrderedJson normalized = messages;
+  for (size_t i = 0; i < normalized.size(); ++i) {
+    if (Status status = ReadMessage(normalized[i], StrCat("messages[", i, "]")); !status.ok()) return status;
+  }
+  if (normalized.back()["role"] == "assistant") {
+    return Wrong(StrCat("messages[", normalized.size() - 1, "]"),
+                 "is the last one and of the assistant: continuing it is not offered");
+  }
+  return normalized;
+}
+
+Status CheckTools(const OrderedJson& tools) {
+  if (!tools.is_array()) return Wrong("tools", StrCat("is ", Shown(tools), ", expected a list"));
+  if (tools.size() > kMaxTools) return Wrong("tools", StrCat("has ", tools.size(), " entries, at most ", kMaxTools));
+  for (size_t i = 0; i < tools.size(); ++i) {
+    const std::string place = StrCat("tools[", i, "]");
+    const OrderedJson& tool = tools[i];
+    if (!tool.is_object()) return Wrong(place, "must be an object");
+    const OrderedJson* type = text::FindMember(tool, "type");
+    if (type == nullptr || *type != "function") return Wrong(place + ".type", "must be \"function\"");
+    const OrderedJson* function = text::FindMember(tool, "function");
+    if (function == nullptr || !function->is_object()) return Wrong(place + ".function", "must be an object");
+    const OrderedJson* name = text::FindMember(*function, "name");
+    if (name == nullptr || !name->is_string() || name->get_ref<const std::string&>().empty()) {
+      return Wrong(place + ".function.name", "must be a string that is not empty");
+    }
+    if (Status status = CheckOptionalString(*function, "description", place + ".function"); !status.ok()) return status;
+    const OrderedJson* parameters = text::FindMember(*function, "parameters");
+    if (parameters != nullptr && !parameters->is_null() && !parameters->is_object()) {
+      return Wrong(place + ".function.parameters", "must be an object");
+    }
+    const OrderedJson* strict = text::FindMember(*function, "strict");
+    if (strict != nullptr && !strict->is_null() && *strict != false) {
+      return Wrong(place + ".function.strict", "must be false: schemas are not enforced here");
+    }
+  }
+  return Status::Ok();
+}
+
+}  // namespace hearth::openai

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "common/base/result.h"
+#include "gateway/openai/field_reader.h"
+
+namespace hearth::openai {
+
+// The `messages` of a request as the chat template reads them: known roles only (developer becomes system, function
+// becomes tool), `reasoning` under the name reasoning_content, arguments of calls as objects. Refuses everything the
+// template would drop or misread, naming the message: unknown roles and part types, media ("text only"), calls outside
+// assistant messages, an empty list, a last message of the assistant.
+Result<OrderedJson> NormalizeMessages(const OrderedJson& messages);
+
+// The `tools` of a request, checked: functions with a name, and parameters that are an object where given.
+Status CheckTools(const OrderedJson& tools);
+
+}  // namespace hearth::openai

@@ -1,0 +1,41 @@
+#include "gateway/serving/model_text.h"
+
+#include "common/log/log.h"
+
+namespace hearth::serving {
+
+std::shared_ptr<const ModelText> ModelTextHolder::get() const {
+  std::lock_guard lock(mutex_);
+  return text_;
+}
+
+std::string ModelTextHolder::problem() const {
+  std::lock_guard lock(mutex_);
+  return problem_;
+}
+
+void ModelTextHolder::LoadFrom(const std::string& dir) {
+  {
+    std::lock_guard lock(mutex_);
+    if (dir == tried_dir_) return;
+    tried_dir_ = dir;
+  }
+  Result<text::Tokenizer> tokenizer = text::Tokenizer::Load(dir + "/tokenizer.json");
+  std::lock_guard lock(mutex_);
+  if (!tokenizer.ok()) {
+    text_ = nullptr;
+    problem_ = StrCat("the tokenizer of ", dir, " cannot be used: ", tokenizer.status().message(),
+                      "; --model-dir names another folder");
+    Log(LogLevel::kError, "tokenizer_refused", {{"problem", problem_}});
+    return;
+  }
+  problem_.clear();
+  std::vector<int32_t> turn_ids;
+  for (const char* token : {"<|system|>", "<|user|>", "<|assistant|>", "<|observation|>"}) {
+    if (const auto id = tokenizer->TokenId(token)) turn_ids.push_back(*id);
+  }
+  Log(LogLevel::kInfo, "tokenizer_loaded", {{"dir", dir}, {"vocabulary", tokenizer->vocab_size()}});
+  text_ = std::make_shared<ModelText>(ModelText{*std::move(tokenizer), dir, std::move(turn_ids)});
+}
+
+}  // namespace hearth::serving

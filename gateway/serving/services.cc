@@ -1,0 +1,129 @@
+#include "gateway/serving/services.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <random>
+
+#include "gateway/http/error_response.h"
+
+namespace hearth::serving {
+
+using engine::WorkerState;
+
+std::string StateWord(const Services& services) {
+  const auto view = services.monitor.view();
+  if (!view->answers) return "worker_down";
+  switch (view->info.state) {
+    case WorkerState::kReady:
+      return services.text.get() ? "ready" : "no_tokenizer";
+    case WorkerState::kLoading:
+      return "loading";
+    case WorkerState::kDraining:
+      return "draining";
+    case WorkerState::kFailed:
+      return "worker_failed";
+    default:
+      return "worker_down";
+  }
+}
+
+Result<ReadyModel> RequireReady(const Services& services) {
+  ReadyModel model{services.monitor.view(), services.text.get()};
+  if (!model.worker->answers) {
+    return Unavailable("the worker at ", services.client.target(), " is down: ", model.worker->problem);
+  }
+  switch (model.info().state) {
+    case WorkerState::kReady:
+      break;
+    case WorkerState::kLoading:
+      return Unavailable("the worker is loading the model, ", static_cast<int>(model.info().load.ratio * 100),
+                         " % done");
+    case WorkerState::kDraining:
+      return Unavailable("the worker is draining: it takes no new requests");
+    default:
+      return Unavailable("the worker has failed; its log says why");
+  }
+  if (!model.text) return Unavailable(services.text.problem().empty() ? "no tokenizer yet" : services.text.problem());
+  return model;
+}
+
+std::vector<std::string> ServedNames(const Services& services) {
+  std::vector<std::string> names = services.served_names;
+  const auto add = [&names](const char* name) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.emplace_back(name);
+  };
+  std::string_view dir = services.monitor.view()->info.model_dir;
+  while (dir.ends_with('/')) dir.remove_suffix(1);
+  if (dir.substr(dir.rfind('/') + 1) == "hearth-tiny") {
+    add("hearth-tiny");
+    add("glm-5.3-flash");
+  }
+  return names;
+}
+
+Status CheckModelName(const Services& services, const std::string& name) {
+  const std::vector<std::string> names = ServedNames(services);
+  if (name.empty() || std::find(names.begin(), names.end(), name) != names.end()) return Status::Ok();
+  std::string served;
+  for (const std::string& one : names) served += (served.empty() ? "" : ", ") + one;
+  return NotFound("the model ", name.substr(0, 100), " is not served here, only ", served).WithParam("model");
+}
+
+Status CheckPromptIds(const ReadyModel& model, const std::vector<int32_t>& ids, const std::string& param) {
+  if (ids.empty()) return InvalidArgument("the prompt is empty: it has no token").WithParam(param);
+  const int64_t vocabulary = model.info().vocab_size;
+  for (const int32_t id : ids) {
+    if (id < 0 || id >= vocabulary) {
+      return InvalidArgument("token id ", id, " is outside the vocabulary, 0 to ", vocabulary - 1).WithParam(param);
+    }
+  }
+  if (ids.size() >= model.info().max_model_len) {
+    return FailedPrecondition("the prompt has ", ids.size(), " tokens, the context holds ", model.info().max_model_len,
+                              " with at least one generated")
+        .WithParam(param);
+  }
+  return Status::Ok();
+}
+
+uint32_t RoomFor(const ReadyModel& model, size_t prompt_tokens, std::optional<uint32_t> asked) {
+  const uint32_t room = model.info().max_model_len - static_cast<uint32_t>(prompt_tokens);
+  return std::min(asked.value_or(room), room);
+}
+
+Status CheckBiases(const ReadyModel& model, const engine::SamplingParams& sampling) {
+  const auto& biases = sampling.logit_bias;
+  if (biases.empty() || biases.rbegin()->first < static_cast<int64_t>(model.info().vocab_size)) return Status::Ok();
+  return InvalidArgument("logit_bias names token ", biases.rbegin()->first, ", outside the vocabulary, 0 to ",
+                         model.info().vocab_size - 1)
+      .WithParam("logit_bias");
+}
+
+void AddIgnored(const std::vector<std::string>& unknown, http::HttpResponse& response) {
+  constexpr size_t kMostNames = 20;
+  constexpr size_t kMostBytes = 64;
+  std::string list;
+  for (size_t i = 0; i < std::min(unknown.size(), kMostNames); ++i) {
+    std::string name = unknown[i].substr(0, kMostBytes);
+    for (char& c : name) {
+      if (c <= ' ' || c >= 0x7F || c == ',') c = '?';
+    }
+    list += (list.empty() ? "" : ", ") + name;
+  }
+  if (!list.empty()) response.headers.emplace_back("x-hearth-ignored", list);
+}
+
+http::HttpResponse Failure(const Services& services, const http::HttpRequest& request, const Status& status) {
+  request.note->error = status.message();
+  services.metrics.CountError(http::HttpStatusOf(status.code()));
+  return http::ErrorResponse(status);
+}
+
+std::string NewId(const char* prefix) {
+  thread_local std::mt19937_64 random{std::random_device{}()};
+  char digits[33];
+  std::snprintf(digits, sizeof digits, "%016llx%016llx", static_cast<unsigned long long>(random()),
+                static_cast<unsigned long long>(random()));
+  return std::string(prefix).append(digits, 24);
+}
+
+}  // namespace hearth::serving

@@ -1,0 +1,56 @@
+#include "gateway/serving/token_logprobs.h"
+
+namespace hearth::serving {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+OrderedJson Entry(const text::Tokenizer& tokenizer, int32_t id, float logprob) {
+  OrderedJson bytes = OrderedJson::array();
+  for (const char byte : tokenizer.TokenBytes(id)) bytes.push_back(static_cast<unsigned char>(byte));
+  return {{"token", TokenText(tokenizer, id)}, {"logprob", logprob}, {"bytes", std::move(bytes)}};
+}
+
+size_t CountCharacters(const std::string& text) {
+  size_t count = 0;
+  for (const char c : text) count += (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  return count;
+}
+
+}  // namespace
+
+std::string TokenText(const text::Tokenizer& tokenizer, int32_t id) {
+  return tokenizer.Decode(std::span(&id, 1), /*skip_special=*/false);
+}
+
+OrderedJson ChatLogprob(const text::Tokenizer& tokenizer, const engine::Token& token) {
+  OrderedJson entry = Entry(tokenizer, token.id, token.logprob.value_or(0));
+  OrderedJson top = OrderedJson::array();
+  for (const engine::TokenLogprob& one : token.top) top.push_back(Entry(tokenizer, one.id, one.logprob));
+  entry["top_logprobs"] = std::move(top);
+  return entry;
+}
+
+void CompletionLogprobs::Add(int32_t id, std::optional<float> logprob, const std::vector<engine::TokenLogprob>& top) {
+  if (pending_.is_null()) {
+    pending_ = {{"tokens", OrderedJson::array()},
+                {"token_logprobs", OrderedJson::array()},
+                {"top_logprobs", OrderedJson::array()},
+                {"text_offset", OrderedJson::array()}};
+  }
+  const std::string token = TokenText(tokenizer_, id);
+  pending_["tokens"].push_back(token);
+  pending_["token_logprobs"].push_back(logprob ? OrderedJson(*logprob) : OrderedJson());
+  OrderedJson best;
+  if (logprob) {
+    best = OrderedJson::object();
+    for (const engine::TokenLogprob& one : top) best[TokenText(tokenizer_, one.id)] = one.logprob;
+  }
+  pending_["top_logprobs"].push_back(std::move(best));
+  pending_["text_offset"].push_back(offset_);
+  offset_ += CountCharacters(token);
+}
+
+OrderedJson CompletionLogprobs::Take() { return std::exchange(pending_, OrderedJson()); }
+
+}  // namespace hearth::serving

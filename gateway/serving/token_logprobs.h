@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "gateway/text/tokenizer.h"
+#include "gateway/worker_client/engine_types.h"
+
+namespace hearth::serving {
+
+// {"token","logprob","bytes","top_logprobs":[..]}: one entry of a chat answer's logprobs.content.
+nlohmann::ordered_json ChatLogprob(const text::Tokenizer& tokenizer, const engine::Token& token);
+
+// The logprobs object of plain completions, grown token by token.
+class CompletionLogprobs {
+ public:
+  explicit CompletionLogprobs(const text::Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
+
+  // `logprob` absent: null, as for the first token of an echoed prompt.
+  void Add(int32_t id, std::optional<float> logprob, const std::vector<engine::TokenLogprob>& top);
+  // Everything since the last call, or null when nothing came.
+  nlohmann::ordered_json Take();
+
+ private:
+  const text::Tokenizer& tokenizer_;
+  nlohmann::ordered_json pending_;
+  size_t offset_ = 0;  // in characters of the whole text
+};
+
+// One token's text, bytes that are no UTF-8 replaced.
+std::string TokenText(const text::Tokenizer& tokenizer, int32_t id);
+
+}  // namespace hearth::serving

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/result.h"
+#include "gateway/openai/shared_fields.h"
+
+namespace hearth::sglang {
+
+using openai::OrderedJson;
+
+constexpr uint32_t kDefaultNewTokens = 128;
+constexpr size_t kMaxStops = 16;
+
+// A validated POST /generate. `text` becomes ids with special-token text recognised.
+struct GenerateRequest {
+  std::optional<std::string> text;
+  std::vector<int32_t> ids;  // when text is not given
+  engine::SamplingParams sampling;
+  std::vector<std::string> stops;
+  uint32_t max_new_tokens = kDefaultNewTokens;
+  bool ignore_eos = false;
+  bool skip_special = true;
+  bool stream = false;
+  // Log-probabilities.
+  bool return_logprob = false;
+  std::optional<uint32_t> logprob_start;  // first token whose distribution is returned; absent: the one after the last
+  uint32_t top_logprobs = 0;
+  std::vector<int32_t> chosen_ids;
+  // Ours: which path scores, and the hash of each logits row.
+  bool decode_path = false;
+  uint32_t decode_from = 1;
+  bool logits_hash = false;
+  std::vector<std::string> unknown_fields;
+
+  // Teacher-forced scoring answers this request: at most the one token after the sequence is asked for.
+  bool scores() const { return (return_logprob || logits_hash) && max_new_tokens <= 1; }
+};
+
+Result<GenerateRequest> ParseGenerateRequest(const OrderedJson& body, bool strict);
+
+}  // namespace hearth::sglang
