@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <random>
+#include <utility>
 
 #include "common/base/byte_size.h"
 #include "common/base/startup_error.h"
@@ -129,10 +130,39 @@ SharedFile CreateHome(const TensorSource& source, const std::vector<ExpertPlan>&
   return *std::move(file);
 }
 
+// The home at `path` when it is complete and ours. Anything else under that name is taken away, with a warning; its
+// memory stays with whoever still maps it.
+std::optional<std::pair<SharedFile, HomeView>> AdoptHome(const TensorSource& source,
+                                                         const std::vector<ExpertPlan>& experts, const HomePlan& plan,
+                                                         const std::string& path, const HomeOptions& options) {
+  if (::access(path.c_str(), F_OK) != 0) return std::nullopt;
+  Result<SharedFile> file = SharedFile::OpenExisting(path, SharedFile::Access::kReadWrite, true);
+  std::string problem;
+  if (file.ok()) {
+    Result<HomeView> view = HomeView::Open(file->bytes().data(), file->size(), plan.header.fingerprint);
+    problem = view.ok() ? AdoptionProblem(source, experts, plan, *view, file->bytes().data(), options)
+                        : view.status().message();
+    if (problem.empty()) {
+      Say(options, LogLevel::kInfo, StrCat("expert home adopted: ", path, ", ", FormatBytes(file->size())));
+      return std::pair(*std::move(file), *view);
+    }
+  } else {
+    problem = file.status().message();
+  }
+  Say(options, LogLevel::kWarning, StrCat(path, ": cannot be adopted (", problem, "), it is made anew"));
+  if (::unlink(path.c_str()) != 0) Refuse(path + ": cannot be replaced: " + std::strerror(errno));
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string HomePath(const std::string& home_dir, const HomePlan& plan) {
   return home_dir + "/hearth-home-" + std::string(plan.header.fingerprint, 16);
+}
+
+void CheckRoomForHome(const HomePlan& plan, const HomeOptions& options) {
+  const bool present = ::access(HomePath(options.home_dir, plan).c_str(), F_OK) == 0;
+  CheckHomeSpace(options.home_dir, present ? 0 : plan.header.total_bytes);
 }
 
 ExpertHome OpenExpertHome(const TensorSource& source, const std::vector<ExpertPlan>& experts, const HomePlan& plan,
@@ -140,30 +170,18 @@ ExpertHome OpenExpertHome(const TensorSource& source, const std::vector<ExpertPl
   const std::string path = HomePath(options.home_dir, plan);
   CheckHomeSpace(options.home_dir, 0);
   SharedFile lock = TakeLock(path + ".lock", options);
-
-  if (::access(path.c_str(), F_OK) == 0) {
-    Result<SharedFile> file = SharedFile::OpenExisting(path, SharedFile::Access::kReadWrite, true);
-    std::string problem;
-    if (file.ok()) {
-      Result<HomeView> view = HomeView::Open(file->bytes().data(), file->size(), plan.header.fingerprint);
-      problem = view.ok() ? AdoptionProblem(source, experts, plan, *view, file->bytes().data(), options)
-                          : view.status().message();
-      if (problem.empty()) {
-        Say(options, LogLevel::kInfo, StrCat("expert home adopted: ", path, ", ", FormatBytes(file->size())));
-        return ExpertHome(*std::move(file), std::move(lock), *view, true);
-      }
-    } else {
-      problem = file.status().message();
+  try {
+    if (auto adopted = AdoptHome(source, experts, plan, path, options)) {
+      return ExpertHome(std::move(adopted->first), std::move(lock), adopted->second, true);
     }
-    Say(options, LogLevel::kWarning, StrCat(path, ": cannot be adopted (", problem, "), it is made anew"));
-    // The name goes, the memory stays with whoever still maps it.
-    if (::unlink(path.c_str()) != 0) Refuse(path + ": cannot be replaced: " + std::strerror(errno));
+    SharedFile file = CreateHome(source, experts, plan, path, options);
+    Result<HomeView> view = HomeView::Open(file.bytes().data(), file.size(), plan.header.fingerprint);
+    HEARTH_CHECK(view.ok(), view.status().ToString());
+    return ExpertHome(std::move(file), std::move(lock), *view, false);
+  } catch (...) {
+    if (::access(path.c_str(), F_OK) != 0) lock.Remove();  // nothing is left that it could guard
+    throw;
   }
-
-  SharedFile file = CreateHome(source, experts, plan, path, options);
-  Result<HomeView> view = HomeView::Open(file.bytes().data(), file.size(), plan.header.fingerprint);
-  HEARTH_CHECK(view.ok(), view.status().ToString());
-  return ExpertHome(std::move(file), std::move(lock), *view, false);
 }
 
 }  // namespace hearth

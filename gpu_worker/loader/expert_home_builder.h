@@ -49,6 +49,9 @@ class ExpertHome {
 // Path of the home of a plan: `HOME_DIR/hearth-home-<16 digits>`; its lock is the same with `.lock`.
 std::string HomePath(const std::string& home_dir, const HomePlan& plan);
 
+// Refuses now what OpenExpertHome would refuse for want of room, unless a home of this name is there already.
+void CheckRoomForHome(const HomePlan& plan, const HomeOptions& options);
+
 // Adopts a complete home of the same fingerprint after comparing one record of each layer with the checkpoint; makes a
 // new one otherwise, reserving memory before writing it. Homes of other models stay untouched. Throws StartupError.
 ExpertHome OpenExpertHome(const TensorSource& source, const std::vector<ExpertPlan>& experts, const HomePlan& plan,

@@ -51,8 +51,10 @@ LoadedModel LoadModel(const ModelConfig& config, const GenerationConfig& generat
   HomeOptions home_options = options.home;
   home_options.log = options.log;
   home_options.add_bytes = add_bytes;
-  ExpertHome home = OpenExpertHome(source, experts, home_plan, home_options);
+  // The home comes last: it is the only thing that would outlive a failure. Whether there is room is asked first.
+  CheckRoomForHome(home_plan, home_options);
   ModelWeights filled = FillWeights(std::move(weights), add_bytes);
+  ExpertHome home = OpenExpertHome(source, experts, home_plan, home_options);
   progress.Finish();
 
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

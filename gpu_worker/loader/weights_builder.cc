@@ -136,10 +136,14 @@ class WeightsPlanner {
     if (source_.Find(p + "conv1d.weight") != nullptr) {
       kda.conv = Vector(p + "conv1d.weight", {3 * width, 1, c_.conv_kernel});
     } else {
+      std::vector<const TensorInfo*> parts;
+      for (const char* name : {"q_conv1d.weight", "k_conv1d.weight", "v_conv1d.weight"}) {
+        parts.push_back(planner_.Vector(p + name, {width, 1, c_.conv_kernel}));
+      }
       auto* conv = Allocate<float>(static_cast<uint64_t>(3 * width * c_.conv_kernel));
       kda.conv = conv;
-      for (const char* name : {"q_conv1d.weight", "k_conv1d.weight", "v_conv1d.weight"}) {
-        Read(planner_.Vector(p + name, {width, 1, c_.conv_kernel}), conv);
+      for (const TensorInfo* part : parts) {
+        Read(part, conv);
         conv += width * c_.conv_kernel;
       }
     }

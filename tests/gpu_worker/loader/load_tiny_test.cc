@@ -1,5 +1,4 @@
 #include <gtest/gtest.h>
-#include <openssl/sha.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -10,26 +9,16 @@
 #include "gpu_worker/loader/matrix_fill.h"
 #include "kernels/exl3/exl3.h"
 #include "tests/gpu_worker/loader/temp_dir.h"
+#include "tests/support/sha256.h"
 
 namespace hearth {
 namespace {
 
 using testing::ReadFile;
+using testing::Sha256Hex;
 using testing::TempDir;
 
 const std::string kTiny = HEARTH_SOURCE_DIR "/models/hearth-tiny";
-
-std::string Sha256(const void* data, size_t bytes) {
-  unsigned char digest[SHA256_DIGEST_LENGTH];
-  SHA256(static_cast<const unsigned char*>(data), bytes, digest);
-  std::string hex;
-  for (unsigned char byte : digest) {
-    char two[3];
-    std::snprintf(two, sizeof two, "%02x", byte);
-    hex += two;
-  }
-  return hex;
-}
 
 TEST(LoadTiny, LoadsEverything) {
   TempDir home;
@@ -113,7 +102,7 @@ TEST(LoadTiny, DecodesToTheDigestsOfTheOracle) {
     view.data = strips.data();
     std::vector<uint16_t> q(static_cast<size_t>(view.in_padded * view.out_padded));
     kernels::Exl3DecodeInner(view, q.data());
-    EXPECT_EQ(Sha256(q.data(), q.size() * 2), module["inner_f16_sha256"]) << name;
+    EXPECT_EQ(Sha256Hex(q.data(), q.size() * 2), module["inner_f16_sha256"]) << name;
     ++checked;
   }
   EXPECT_EQ(checked, 4u);
