@@ -2,6 +2,7 @@
 
 #include <immintrin.h>
 
+#include <type_traits>
 #include <utility>
 
 #include "kernels/matrix_view.h"
@@ -73,14 +74,16 @@ struct CodebookLanes<Codebook::kMul1> {
   // w = rn16(a S - b), S the byte sum of state * 0x83DCD12D. S is put into the mantissa of 2^23, which makes
   // x = 2^13 (a S - b) one exact fma; x + x/2^13 rounds it to 11 bits, and taking x away leaves w. The tests compare
   // all states.
-  static inline __attribute__((always_inline)) TileRow Decode(__m256i states) {
+  static inline __attribute__((always_inline)) __m256i Hash(__m256i states) {
     const __m256i multiplier_low = _mm256_set1_epi16(static_cast<short>(0xD12D));
     const __m256i multiplier_high = _mm256_set1_epi16(static_cast<short>(0x83DC));
     const __m256i ones = _mm256_set1_epi8(1);
     const __m256i low = _mm256_mullo_epi16(states, multiplier_low);
     const __m256i high =
         _mm256_add_epi16(_mm256_mulhi_epu16(states, multiplier_low), _mm256_mullo_epi16(states, multiplier_high));
-    const __m256i sum = _mm256_add_epi16(_mm256_maddubs_epi16(low, ones), _mm256_maddubs_epi16(high, ones));
+    return _mm256_add_epi16(_mm256_maddubs_epi16(low, ones), _mm256_maddubs_epi16(high, ones));
+  }
+  static inline __attribute__((always_inline)) TileRow Values(__m256i sum) {
     const __m256i exponent = _mm256_set1_epi16(0x4B00);
     return {Round(_mm256_castsi256_ps(_mm256_unpacklo_epi16(sum, exponent))),
             Round(_mm256_castsi256_ps(_mm256_unpackhi_epi16(sum, exponent)))};
@@ -96,7 +99,8 @@ struct CodebookLanes<Codebook::kMul1> {
 // MCG and 3INST: two fp16 numbers of 0.125 <= |h| < 2 per state, their sum rounded to fp16.
 template <uint32_t kMultiplier, uint32_t kAddend>
 struct SumOfHalvesLanes {
-  static inline __attribute__((always_inline)) TileRow Decode(__m256i states) {
+  static inline __attribute__((always_inline)) __m256i Hash(__m256i states) { return states; }
+  static inline __attribute__((always_inline)) TileRow Values(__m256i states) {
     const __m256i zero = _mm256_setzero_si256();
     return {One(_mm256_unpacklo_epi16(states, zero)), One(_mm256_unpackhi_epi16(states, zero))};
   }
@@ -123,12 +127,16 @@ struct CodebookLanes<Codebook::kMcg> : SumOfHalvesLanes<0xCBAC1FEDu, 0> {};
 template <>
 struct CodebookLanes<Codebook::k3inst> : SumOfHalvesLanes<89226354u, 64248484u> {};
 
-// Calls use(J, TileRow) for J = 0..15, J as an integral constant.
+// Calls use(J, TileRow) for J = 0..15, J as an integral constant. Two passes: a step is a chain of some 30 cycles, and
+// with all integer work first the processor finds enough independent work in its window (8 to 15 % faster).
 template <uint32_t K, Codebook C, typename Use>
 inline __attribute__((always_inline)) void ForTileRows(const uint32_t* tile, Use&& use) {
   const TileWords<K> words(tile);
+  __m256i hashes[kTile];
   [&]<int... J>(std::integer_sequence<int, J...>) __attribute__((always_inline)) {
-    (use(std::integral_constant<int, J>{}, CodebookLanes<C>::Decode(words.template States<J>())), ...);
+    ((hashes[J] = CodebookLanes<C>::Hash(words.template States<J>())), ...);
+    for (__m256i& hash : hashes) asm volatile("" : "+m"(hash));  // or the compiler would merge the passes again
+    (use(std::integral_constant<int, J>{}, CodebookLanes<C>::Values(hashes[J])), ...);
   }
   (std::make_integer_sequence<int, kTile>{});
 }
