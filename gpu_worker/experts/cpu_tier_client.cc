@@ -23,9 +23,10 @@ using namespace std::chrono_literals;
 
 constexpr auto kBeatEvery = 100ms;
 constexpr auto kDaemonSilence = 500ms;
+constexpr auto kConnectTime = 200ms;  // of one try; the end of this object waits for it
 constexpr auto kCallTime = 2s;
 constexpr auto kFarewellTime = 300ms;
-constexpr auto kShortestPause = 200ms, kLongestPause = 1000ms;
+constexpr auto kShortestPause = 50ms, kLongestPause = 800ms;
 constexpr uint32_t kSlots = 4;  // the running job, and room for late ones
 
 uint64_t RandomInstance() {
@@ -99,6 +100,12 @@ void CpuTierClient::Run() {
 }
 
 bool CpuTierClient::TryAttach() {
+  // Nothing reads a channel's socket while no call waits on it, so a connection could never come up between two calls
+  // that fail at once; and without a connection no link file has to be made.
+  if (!channel_->WaitForConnected(std::chrono::system_clock::now() + kConnectTime)) {
+    NotAttached(StrCat("cpu_tier at ", options_.address, ": does not answer"));
+    return false;
+  }
   LinkIdentity identity;
   identity.fingerprint = options_.fingerprint;
   identity.layers = options_.layers;
