@@ -109,17 +109,16 @@ struct SumOfHalvesLanes {
   static inline __attribute__((always_inline)) __m256 One(__m256i state) {
     __m256i hash = _mm256_mullo_epi32(state, _mm256_set1_epi32(static_cast<int>(kMultiplier)));
     if constexpr (kAddend != 0) hash = _mm256_add_epi32(hash, _mm256_set1_epi32(static_cast<int>(kAddend)));
-    hash = _mm256_and_si256(hash, _mm256_set1_epi32(static_cast<int>(0x8FFF8FFF)));
-    hash = _mm256_xor_si256(hash, _mm256_set1_epi32(0x3B603B60));
     const __m256 sum = _mm256_add_ps(UpperHalf(hash), UpperHalf(_mm256_slli_epi32(hash, 16)));
-    return _mm256_cvtph_ps(_mm256_cvtps_ph(sum, _MM_FROUND_TO_NEAREST_INT));
+    // 2^13 sum + sum rounds sum to 11 bits; the tests compare all states.
+    return _mm256_fmadd_ps(sum, _mm256_set1_ps(-0x1p13f), _mm256_mul_ps(sum, _mm256_set1_ps(0x1p13f + 1)));
   }
-  // fp16 in the upper half of a lane, neither zero nor subnormal, to fp32: the sign stays, exponent and mantissa move
-  // by 3 and the exponent's bias changes by 112.
+  // The fp16 number (h & 0x8FFF) ^ 0x3B60 for h in the upper half of a lane, as fp32: sign and low 12 bits move to
+  // their places; the upper exponent bits are the same for all h and are part of the constant.
   static inline __attribute__((always_inline)) __m256 UpperHalf(__m256i halves) {
     const __m256i moved =
-        _mm256_and_si256(_mm256_srai_epi32(halves, 3), _mm256_set1_epi32(static_cast<int>(0x8FFFE000)));
-    return _mm256_castsi256_ps(_mm256_add_epi32(moved, _mm256_set1_epi32(112 << 23)));
+        _mm256_and_si256(_mm256_srai_epi32(halves, 3), _mm256_set1_epi32(static_cast<int>(0x81FFE000)));
+    return _mm256_castsi256_ps(_mm256_xor_si256(moved, _mm256_set1_epi32(0x3F6C0000)));
   }
 };
 template <>

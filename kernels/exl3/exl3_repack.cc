@@ -24,13 +24,15 @@ void Exl3RepackStrips(const void* trellis, Dim in, Dim out, uint32_t bits, Dim s
   const auto* source = static_cast<const std::byte*>(trellis);
   auto* target = static_cast<std::byte*>(strips);
   uint32_t file_order[64], lanes[64];
+  Dim place[64];
+  for (Dim w = 0; w < words; ++w) place[w] = w % bits * 8 + w / bits;
   for (Dim strip = strip_begin; strip < strip_end; ++strip) {
     for (Dim kt = 0; kt < k_tiles; ++kt) {
       const std::byte* from = source + (kt * n_strips + strip) * chunk;
       std::byte* to = target + (strip * k_tiles + kt) * chunk;
       for (Dim tile = 0; tile < 8; ++tile, from += words * 4, to += words * 4) {
         std::memcpy(file_order, from, words * 4);
-        for (uint32_t w = 0; w < words; ++w) lanes[w % bits * 8 + w / bits] = file_order[w];
+        for (Dim w = 0; w < words; ++w) lanes[place[w]] = file_order[w];
         std::memcpy(to, lanes, words * 4);
       }
     }

@@ -32,16 +32,25 @@ MatrixView ShapeOf(const MatrixSpec& spec) {
   return v;
 }
 
+struct Signs {
+  double value[128][128];
+  Signs() {
+    for (int i = 0; i < 128; ++i) {
+      for (int j = 0; j < 128; ++j) value[i][j] = std::popcount(static_cast<unsigned>(i & j)) % 2 ? -1.0 : 1.0;
+    }
+  }
+};
+
 // Unnormalized transform of n/128 blocks of values `stride` apart.
 void Hadamard(double* v, Dim n, Dim stride) {
+  static const Signs signs;
   for (Dim block = 0; block < n; block += 128) {
-    double in[128];
-    for (int i = 0; i < 128; ++i) in[i] = v[(block + i) * stride];
-    for (int j = 0; j < 128; ++j) {
-      double sum = 0;
-      for (int i = 0; i < 128; ++i) sum += std::popcount(static_cast<unsigned>(i & j)) % 2 ? -in[i] : in[i];
-      v[(block + j) * stride] = sum;
+    double out[128] = {};
+    for (int i = 0; i < 128; ++i) {
+      const double in = v[(block + i) * stride];
+      for (int j = 0; j < 128; ++j) out[j] += signs.value[i][j] * in;
     }
+    for (int j = 0; j < 128; ++j) v[(block + j) * stride] = out[j];
   }
 }
 

@@ -82,16 +82,21 @@ std::vector<uint32_t> Bits(const std::vector<float>& values) {
   return bits;
 }
 
-std::vector<double> Formula(const Expert& e, const std::vector<double>& x) {
-  const auto gate = testing::FormulaLinear(e.gate, e.gate.Dense(), x);
-  const auto up = testing::FormulaLinear(e.up, e.up.Dense(), x);
+struct DenseExpert {
+  std::vector<double> gate, up, down;
+  explicit DenseExpert(const Expert& e) : gate(e.gate.Dense()), up(e.up.Dense()), down(e.down.Dense()) {}
+};
+
+std::vector<double> Formula(const Expert& e, const DenseExpert& w, const std::vector<double>& x) {
+  const auto gate = testing::FormulaLinear(e.gate, w.gate, x);
+  const auto up = testing::FormulaLinear(e.up, w.up, x);
   std::vector<double> mid(gate.size());
   const double limit = e.view.limit;
   for (size_t i = 0; i < mid.size(); ++i) {
     const double g = std::min(gate[i], limit);
     mid[i] = g / (1 + std::exp(-g)) * std::clamp(up[i], -limit, limit);
   }
-  return testing::FormulaLinear(e.down, e.down.Dense(), mid);
+  return testing::FormulaLinear(e.down, w.down, mid);
 }
 
 class ExpertFfn : public ::testing::Test {
@@ -104,6 +109,7 @@ TEST_F(ExpertFfn, MatchesTheFormula) {
   std::mt19937 rng(3);
   for (const Case& c : Cases()) {
     const Expert expert(c, 2.5f, rng);
+    const DenseExpert dense(expert);
     Picks picks(3, c.hidden, rng);
     for (const Backend* backend : {&RefBackend(), HostHasAvx2() ? &Avx2Backend() : &RefBackend()}) {
       std::fill(picks.out.begin(), picks.out.end(), NAN);
@@ -111,7 +117,7 @@ TEST_F(ExpertFfn, MatchesTheFormula) {
       double worst = 0, square = 0;
       for (size_t i = 0; i < picks.x_row.size(); ++i) {
         const float* x = picks.x.data() + picks.x_row[i] * c.hidden;
-        const auto expected = Formula(expert, std::vector<double>(x, x + c.hidden));
+        const auto expected = Formula(expert, dense, std::vector<double>(x, x + c.hidden));
         for (Dim h = 0; h < c.hidden; ++h) {
           worst = std::max(worst, std::fabs(picks.out[picks.out_row[i] * c.hidden + h] - expected[h]));
           square += expected[h] * expected[h];
