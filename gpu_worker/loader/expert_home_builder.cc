@@ -160,9 +160,12 @@ std::string HomePath(const std::string& home_dir, const HomePlan& plan) {
   return home_dir + "/hearth-home-" + std::string(plan.header.fingerprint, 16);
 }
 
+bool HomeExists(const HomePlan& plan, const HomeOptions& options) {
+  return ::access(HomePath(options.home_dir, plan).c_str(), F_OK) == 0;
+}
+
 void CheckRoomForHome(const HomePlan& plan, const HomeOptions& options) {
-  const bool present = ::access(HomePath(options.home_dir, plan).c_str(), F_OK) == 0;
-  CheckHomeSpace(options.home_dir, present ? 0 : plan.header.total_bytes);
+  CheckHomeSpace(options.home_dir, HomeExists(plan, options) ? 0 : plan.header.total_bytes);
 }
 
 ExpertHome OpenExpertHome(const TensorSource& source, const std::vector<ExpertPlan>& experts, const HomePlan& plan,

@@ -49,6 +49,9 @@ class ExpertHome {
 // Path of the home of a plan: `HOME_DIR/hearth-home-<16 digits>`; its lock is the same with `.lock`.
 std::string HomePath(const std::string& home_dir, const HomePlan& plan);
 
+// Whether a file of this plan's name is there, complete or not.
+bool HomeExists(const HomePlan& plan, const HomeOptions& options);
+
 // Refuses now what OpenExpertHome would refuse for want of room, unless a home of this name is there already.
 void CheckRoomForHome(const HomePlan& plan, const HomeOptions& options);
 

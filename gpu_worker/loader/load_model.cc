@@ -5,6 +5,7 @@
 
 #include "common/base/startup_error.h"
 #include "gpu_worker/loader/checkpoint.h"
+#include "gpu_worker/loader/host_memory.h"
 #include "gpu_worker/loader/load_progress.h"
 #include "gpu_worker/loader/tensor_names.h"
 #include "gpu_worker/loader/weights_builder.h"
@@ -26,6 +27,12 @@ void WarnAboutUnused(const MatrixPlanner& planner, const ModelConfig& config, co
   if (count == 0) return;
   Say(options, LogLevel::kWarning,
       StrCat(planner.source().Place(), ": ", count, " tensors are not used: ", first, count > 3 ? ", .." : ""));
+}
+
+void CheckMemory(uint64_t weights, uint64_t home, const LoadOptions& options) {
+  const std::optional<uint64_t> available = options.assume_ram_bytes > 0 ? options.assume_ram_bytes : AvailableMemory();
+  if (!available) return;
+  if (std::string problem = MemoryProblem(weights, home, *available); !problem.empty()) throw StartupError(problem);
 }
 
 template <typename T>
@@ -53,6 +60,7 @@ LoadedModel LoadModel(const ModelConfig& config, const GenerationConfig& generat
   home_options.add_bytes = add_bytes;
   // The home comes last: it is the only thing that would outlive a failure. Whether there is room is asked first.
   CheckRoomForHome(home_plan, home_options);
+  CheckMemory(weights.memory, HomeExists(home_plan, home_options) ? 0 : home_plan.header.total_bytes, options);
   ModelWeights filled = FillWeights(std::move(weights), add_bytes);
   ExpertHome home = OpenExpertHome(source, experts, home_plan, home_options);
   progress.Finish();

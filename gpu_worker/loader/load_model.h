@@ -12,6 +12,8 @@
 namespace hearth {
 
 struct LoadOptions {
+  // Memory that the model may take; 0 asks the machine and its cgroup.
+  uint64_t assume_ram_bytes = 0;
   HomeOptions home;  // `log` and `add_bytes` are set by the loader
   // Lines for the log; silent when empty. The last one has `loaded in N.N s`.
   std::function<void(LogLevel, const std::string&)> log;

@@ -42,6 +42,7 @@ class WeightsPlanner {
   T* Allocate(uint64_t count) {
     auto buffer = std::make_shared<AlignedBuffer>(count * sizeof(T));
     planned_.weights.storage.push_back(buffer);
+    planned_.memory += count * sizeof(T);
     return reinterpret_cast<T*>(buffer->data());
   }
 

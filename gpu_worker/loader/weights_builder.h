@@ -19,7 +19,8 @@ struct PlannedWeights {
   };
   ModelWeights weights;
   std::vector<Job> jobs;
-  uint64_t bytes = 0;
+  uint64_t bytes = 0;   // to read
+  uint64_t memory = 0;  // set aside
 };
 
 // Plain matrices become fp32 strips, the embedding keeps its type. `planner.source()` must outlive the jobs.
