@@ -119,10 +119,13 @@ struct WorkerConfig {
           paused_gb);
     visit(OptionSpec{.flag = "--assume-ram-gb", .help = "GiB of RAM to count on; auto: what machine and cgroup have"},
           assume_ram_gb);
-    visit(OptionSpec{.flag = "--vram-gb",
-                     .env = {"GLM53_VRAM_GB"},
-                     .help = "most GiB of device memory to use; on the host device an emulated card, auto 24"},
-          vram_gb);
+    visit(
+        OptionSpec{
+            .flag = "--vram-gb",
+            .env = {"GLM53_VRAM_GB"},
+            .help =
+                "most GiB of device memory to use; on the host device an emulated card, auto: 24 or half of the RAM"},
+        vram_gb);
   }
   template <typename Visitor>
   void VisitExperts(Visitor&& visit) {

@@ -34,6 +34,14 @@ void AddExpertStats(const LaneSnapshot& figures, v1::EngineStats& stats) {
   tier->set_wait_ms_per_job(figures.cpu_jobs == 0 ? 0 : wait_ms / static_cast<double>(figures.cpu_jobs));
 }
 
+void AddTierState(const CpuTierState& state, v1::EngineStats& stats) {
+  v1::CpuLaneStats* tier = stats.mutable_cpu_tier();
+  tier->set_up(state.up);
+  tier->set_isa(state.isa);
+  tier->set_threads(state.threads);
+  tier->set_selftest(state.selftest);
+}
+
 LanePicks PicksOf(const LaneSnapshot& figures) {
   return {figures.picks.vram, figures.picks.pcie, figures.picks.cpu, figures.picks.staged, figures.late_picks};
 }

@@ -6,6 +6,7 @@
 
 #include "common/base/byte_size.h"
 #include "common/base/startup_error.h"
+#include "gpu_worker/loader/host_memory.h"
 #include "gpu_worker/model/sequence_store.h"
 
 namespace hearth {
@@ -14,8 +15,8 @@ namespace {
 constexpr int64_t kDefaultContext = 131072;
 constexpr int64_t kFewSequences = 4, kManySequences = 64;
 constexpr size_t kSmallStateBytes = 4 * kMiB;
-// The emulated card of the host device.
-constexpr double kHostVramGb = 24;
+// The emulated card of the host device: a common one, but at most half of the RAM that is there.
+constexpr uint64_t kHostVramBytes = 24 * kGiB;
 
 }  // namespace
 
@@ -58,8 +59,17 @@ Settings Settle(const WorkerConfig& config, const ModelConfig& model) {
   return out;
 }
 
+bool UsesCpuTier(const WorkerConfig& config) {
+  if (config.cpu_tier.empty()) return false;
+  const bool forced = config.force_source == "cpu" || config.force_source == "random";
+  return forced || (!config.exact() && config.cpu_lane != "never");
+}
+
 MemoryLimits DeviceLimits(const WorkerConfig& config) {
-  return {.vram_bytes = GibToBytes(config.vram_gb.value_or(kHostVramGb)),
+  const uint64_t ram =
+      config.assume_ram_gb ? GibToBytes(*config.assume_ram_gb) : AvailableMemory().value_or(2 * kHostVramBytes);
+  const uint64_t emulated = std::min(kHostVramBytes, ram / 2);
+  return {.vram_bytes = config.vram_gb ? GibToBytes(*config.vram_gb) : emulated,
           .reserve_bytes = GibToBytes(config.reserve_gb.value_or(0)),
           .max_expert_slots = config.max_slots.value_or(0)};
 }
@@ -69,7 +79,8 @@ ExecutorOptions ExecutorSettings(const WorkerConfig& config, const MemoryPlan& p
   out.max_slots = plan.expert_slots;
   out.elastic_bytes = GibToBytes(config.elastic_gb);
   out.stage_bytes = GibToBytes(config.stage_gb);
-  out.exact = config.exact();
+  // A forced CPU lane serves exact mode too: on the host both lanes give the same bits, and tests compare them.
+  out.exact = config.exact() && !UsesCpuTier(config);
   if (config.cpu_lane == "always") out.cpu_lane = CpuLaneMode::kAlways;
   if (config.cpu_lane == "never") out.cpu_lane = CpuLaneMode::kNever;
   if (config.force_source == "hit") out.force = ForceSource::kHit;

@@ -35,6 +35,8 @@ struct Settings {
 };
 Settings Settle(const WorkerConfig& config, const ModelConfig& model);
 
+// Whether a CPU tier is to be attached.
+bool UsesCpuTier(const WorkerConfig& config);
 MemoryLimits DeviceLimits(const WorkerConfig& config);
 ExecutorOptions ExecutorSettings(const WorkerConfig& config, const MemoryPlan& plan);
 

@@ -10,7 +10,6 @@
 #include "gpu_worker/loader/checkpoint.h"
 #include "gpu_worker/loader/expert_plan.h"
 #include "gpu_worker/loader/weights_builder.h"
-#include "gpu_worker/memory/host_ram.h"
 
 namespace hearth {
 namespace {
@@ -54,8 +53,7 @@ Worker::Worker(const WorkerConfig& config, std::vector<std::pair<std::string, st
                                            SequenceStore::Limits{.slots = static_cast<int>(settings_.sequences),
                                                                  .pool_tokens = settings_.pool_tokens,
                                                                  .kv_type = settings_.kv_type});
-  experts_ = std::make_unique<LaneExecutor>(model_->home.view(), *kernels_.backend, ExecutorSettings(config_, memory_),
-                                            nullptr);
+  StartExperts();
   const Decoder::Limits limits{.chunk_size = config_.chunk_size, .max_batch_rows = settings_.max_batch_rows};
   decoder_ = std::make_unique<Decoder>(model_->config, model_->weights, *kernels_.backend, *experts_, *store_, limits);
   engine_ = std::make_unique<DecoderEngine>(*decoder_, *store_, model_->config, limits,
@@ -88,10 +86,11 @@ void Worker::Load() {
     MatrixPlanner planner(checkpoint);
     const uint64_t dense_bytes = PlanWeights(model, planner).bytes;
     const HomePlan home = PlanHome(model, PlanExperts(model, planner), checkpoint.Fingerprint());
-    PlanAndCheckMemory(model, dense_bytes, home.header.record_stride, home.header.total_bytes);
+    SumMemory(model, dense_bytes, home.header.record_stride);
   }
   LoadOptions options;
   options.home.home_dir = home_dir_;
+  options.assume_ram_bytes = GibToBytes(config_.assume_ram_gb.value_or(0));
   options.log = [](LogLevel level, const std::string& text) { Log(level, "load", {{"text", text}}); };
   options.progress = [this](uint64_t done, uint64_t total) {
     state_.Progress(done, total);
@@ -101,8 +100,7 @@ void Worker::Load() {
   state_.Loaded(model_->home.adopted(), model_->seconds);
 }
 
-void Worker::PlanAndCheckMemory(const ModelConfig& model, uint64_t dense_bytes, uint64_t record_bytes,
-                                uint64_t home_bytes) {
+void Worker::SumMemory(const ModelConfig& model, uint64_t dense_bytes, uint64_t record_bytes) {
   const int64_t page_tokens = SequenceStore::PageTokens(model);
   const int64_t pages = (settings_.pool_tokens + page_tokens - 1) / page_tokens;
   const MemoryNeeds needs{.dense_bytes = dense_bytes,
@@ -115,9 +113,24 @@ void Worker::PlanAndCheckMemory(const ModelConfig& model, uint64_t dense_bytes, 
                           .least_slots = model.num_experts_per_tok};
   memory_ = ValueOrThrow(PlanMemory(needs, DeviceLimits(config_)), config_.model);
   LogLines("memory", memory_.Table());
-  const uint64_t usable = config_.assume_ram_gb ? GibToBytes(*config_.assume_ram_gb) : UsableRamBytes();
-  const std::string problem = RamProblem(home_bytes + memory_.total_bytes, usable, home_bytes, memory_.total_bytes);
-  if (!problem.empty()) throw StartupError(problem);
+}
+
+// Attaching goes on beside everything else: the daemon may come later, or never.
+void Worker::StartExperts() {
+  const HomeView& home = model_->home.view();
+  if (UsesCpuTier(config_)) {
+    CpuTierClientOptions options;
+    options.address = config_.cpu_tier;
+    options.link_dir = home_dir_;
+    options.home_path = model_->home.path();
+    options.fingerprint = home.fingerprint();
+    options.layers = home.layers();
+    options.experts = home.experts();
+    options.geometry = LinkGeometryFor(home.hidden(), home.experts(), static_cast<uint32_t>(settings_.max_batch_rows),
+                                       static_cast<uint32_t>(model_->config.num_experts_per_tok));
+    tier_ = std::make_unique<CpuTierClient>(options, lane_);
+  }
+  experts_ = std::make_unique<LaneExecutor>(home, *kernels_.backend, ExecutorSettings(config_, memory_), &lane_);
 }
 
 // One short chunk and one decode step: buffers get their size, pages are touched, and a model that computes nonsense is
@@ -166,7 +179,12 @@ EngineParts Worker::MakeParts() {
   (*info.mutable_flags())["max-batch-size"] = std::to_string(settings_.max_batch_rows);
   (*info.mutable_flags())["home-dir"] = home_dir_;
   (*info.mutable_flags())["ec-max-slots"] = std::to_string(memory_.expert_slots);
-  parts.add_expert_stats = [this](v1::EngineStats& stats) { AddExpertStats(experts_->stats(), stats); };
+  parts.add_expert_stats = [this](v1::EngineStats& stats) {
+    AddExpertStats(experts_->stats(), stats);
+    if (tier_ != nullptr) AddTierState(tier_->state(), stats);
+  };
+  parts.degraded = [this] { return tier_ != nullptr && !config_.exact() ? tier_->state().reason : std::string(); };
+  parts.deterministic = [this] { return config_.exact() || tier_ == nullptr || config_.cpu_lane == "never"; };
   parts.verify = [this](uint32_t samples) {
     const ExpertCache::Comparison result = experts_->Verify(samples);
     return std::pair<uint32_t, uint32_t>(result.compared, result.different);
@@ -179,6 +197,7 @@ WorkerGauges Worker::ReadGauges() const {
   gauges.loop = loop_->stats();
   gauges.lanes = experts_->stats();
   gauges.load_ratio = state_.load().ratio();
+  gauges.cpu_tier_up = lane_.up();
   gauges.ready = state_.state() == v1::WORKER_STATE_READY;
   return gauges;
 }

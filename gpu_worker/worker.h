@@ -9,7 +9,9 @@
 #include "common/metrics/http_exporter.h"
 #include "common/rpc/rpc_server.h"
 #include "gpu_worker/config.h"
+#include "gpu_worker/experts/cpu_tier_client.h"
 #include "gpu_worker/experts/lane_executor.h"
+#include "gpu_worker/experts/link_lane.h"
 #include "gpu_worker/loader/load_model.h"
 #include "gpu_worker/metrics.h"
 #include "gpu_worker/model/decoder.h"
@@ -38,7 +40,8 @@ class Worker {
 
  private:
   void Load();
-  void PlanAndCheckMemory(const ModelConfig& model, uint64_t dense_bytes, uint64_t record_bytes, uint64_t home_bytes);
+  void SumMemory(const ModelConfig& model, uint64_t dense_bytes, uint64_t record_bytes);
+  void StartExperts();
   void WarmUp();
   EngineParts MakeParts();
   WorkerGauges ReadGauges() const;
@@ -58,6 +61,8 @@ class Worker {
   MemoryPlan memory_;
   std::unique_ptr<LoadedModel> model_;
   std::unique_ptr<SequenceStore> store_;
+  LinkLane lane_;
+  std::unique_ptr<CpuTierClient> tier_;  // null when the CPU lane is not to be used
   std::unique_ptr<LaneExecutor> experts_;
   std::unique_ptr<Decoder> decoder_;
   std::unique_ptr<DecoderEngine> engine_;

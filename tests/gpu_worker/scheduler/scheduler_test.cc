@@ -359,7 +359,7 @@ TEST_F(SchedulerTest, SampledOutputDoesNotDependOnNeighbours) {
 }
 
 TEST_F(SchedulerTest, TwoThousandRandomRequestsLeaveNothingBehind) {
-  Start({.slots = 5, .pool_tokens = 1200, .max_batch_rows = 3}, 64, /*paused_bytes=*/600);
+  Start({.slots = 5, .pool_tokens = 1200, .max_batch_rows = 3}, 64, /*paused_bytes=*/250);
   uint64_t draws = 0;
   const auto random = [&](int64_t limit) {
     return static_cast<int64_t>(UniformAt(42, draws++) * static_cast<double>(limit));
