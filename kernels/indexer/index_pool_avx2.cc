@@ -1,6 +1,7 @@
 #include "kernels/indexer/indexer.h"
 #include "kernels/parallel.h"
 #include "kernels/simd/avx2_vec.h"
+#include "kernels/simd/grain.h"
 
 namespace hearth::kernels::avx2 {
 namespace {
@@ -68,7 +69,8 @@ void PoolSegment(const IndexPoolArgs& args, const IndexSegment& segment) {
 }  // namespace
 
 void IndexPool(void*, const IndexPoolArgs& args) {
-  ParallelFor(args.segment_count, [&](Dim s) { PoolSegment(args, args.segments[s]); });
+  const Dim rows = LongestSegment(args.segments, args.segment_count);
+  ParallelFor(args.segment_count, GrainFor(rows * 32 * args.dim), [&](Dim s) { PoolSegment(args, args.segments[s]); });
 }
 
 }  // namespace hearth::kernels::avx2

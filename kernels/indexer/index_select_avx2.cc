@@ -2,6 +2,7 @@
 #include "kernels/parallel.h"
 #include "kernels/simd/avx2_dots.h"
 #include "kernels/simd/float_buffer.h"
+#include "kernels/simd/grain.h"
 #include "kernels/simd/top_keys.h"
 
 namespace hearth::kernels::avx2 {
@@ -62,19 +63,27 @@ void SelectRow(const IndexSelectArgs& args, Dim row) {
   }
   FloatBuffer buffer(visible * 2);
   uint64_t* keys = reinterpret_cast<uint64_t*>(buffer.data());
-  for (Dim first = 0; first < visible; first += kPoolTile) {
+  // A single row may see many pools: its tiles are tasks too.
+  const Dim tiles = (visible + kPoolTile - 1) / kPoolTile;
+  ParallelFor(tiles, GrainFor(kPoolTile * args.heads * args.dim), [&](Dim tile) {
+    const Dim first = tile * kPoolTile;
     const Dim pools = visible - first < kPoolTile ? visible - first : kPoolTile;
     float score[kPoolTile];
     ScoreTile<Kv>(args, row, first, pools, score);
     for (Dim j = 0; j < pools; ++j) keys[first + j] = RankKey(score[j], static_cast<uint32_t>(first + j));
-  }
+  });
   TopIndicesAscending(keys, visible, kept, out);
 }
 
 }  // namespace
 
 void IndexSelect(void*, const IndexSelectArgs& args) {
-  ParallelFor(args.rows, [&](Dim row) {
+  Dim visible = 0;
+  for (Dim row = 0; row < args.rows; ++row) {
+    const Dim pools = (args.where.row_position[row] + 1) / args.kpool;
+    if (pools > args.max_selected && pools > visible) visible = pools;
+  }
+  ParallelFor(args.rows, GrainFor(visible * args.heads * args.dim + 256), [&](Dim row) {
     if (args.kv_type == KvType::kF16) {
       SelectRow<uint16_t>(args, row);
     } else {

@@ -1,12 +1,13 @@
 #include "kernels/kda/kda.h"
 #include "kernels/parallel.h"
 #include "kernels/simd/avx2_vec.h"
+#include "kernels/simd/grain.h"
 
 namespace hearth::kernels::avx2 {
 
 void KdaOutput(void*, const KdaOutputArgs& args) {
   const Dim dim = args.dim;
-  ParallelFor(args.rows * args.heads, [&](Dim head) {
+  ParallelFor(args.rows * args.heads, GrainFor(32 * dim), [&](Dim head) {
     const float* o = args.o + head * dim;
     const float* gate = args.gate + head * dim;
     float* out = args.out + head * dim;

@@ -1,6 +1,7 @@
 #include "kernels/kda/kda.h"
 #include "kernels/parallel.h"
 #include "kernels/simd/avx2_vec.h"
+#include "kernels/simd/grain.h"
 
 namespace hearth::kernels::avx2 {
 namespace {
@@ -19,7 +20,7 @@ void KdaPrepare(void*, const KdaPrepareArgs& args) {
   const Dim dim = args.dim, width = args.heads * dim;
   const float q_scale = 1.0f / Root(static_cast<float>(dim));
   const __m256 bound = _mm256_set1_ps(args.lower_bound);
-  ParallelFor(args.rows, [&](Dim row) {
+  ParallelFor(args.rows, GrainFor(32 * width), [&](Dim row) {
     for (Dim h = 0; h < args.heads; ++h) {
       float* q = args.qkv + row * 3 * width + h * dim;
       NormaliseHead(q, dim, q_scale);

@@ -2,6 +2,7 @@
 #include "kernels/parallel.h"
 #include "kernels/simd/avx2_vec.h"
 #include "kernels/simd/float_buffer.h"
+#include "kernels/simd/grain.h"
 
 namespace hearth::kernels::avx2 {
 namespace {
@@ -76,7 +77,8 @@ void Columns(const KdaRuleArgs& args, const KdaSegment& segment, Dim head, Dim f
 
 void KdaRecurrent(void*, const KdaRuleArgs& args) {
   const Dim tiles = (args.dim + kColumns - 1) / kColumns;
-  ParallelFor(args.segment_count * args.heads * tiles, [&](Dim task) {
+  const Dim rows = LongestSegment(args.segments, args.segment_count);
+  ParallelFor(args.segment_count * args.heads * tiles, GrainFor(rows * 4 * kColumns * args.dim), [&](Dim task) {
     const Dim first = task % tiles * kColumns;
     const Dim left = args.dim - first;
     Columns(args, args.segments[task / tiles / args.heads], task / tiles % args.heads, first,

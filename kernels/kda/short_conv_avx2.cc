@@ -4,6 +4,7 @@
 #include "kernels/kda/kda.h"
 #include "kernels/parallel.h"
 #include "kernels/simd/avx2_vec.h"
+#include "kernels/simd/grain.h"
 
 namespace hearth::kernels::avx2 {
 namespace {
@@ -46,7 +47,8 @@ void ConvStrip(const ShortConvArgs& args, const KdaSegment& segment, Dim first, 
 void ShortConv(void*, const ShortConvArgs& args) {
   HEARTH_CHECK(args.taps > 0 && args.taps <= kMaxTaps, "taps of the short convolution");
   const Dim strips = (args.channels + kStrip - 1) / kStrip;
-  ParallelFor(args.segment_count * strips, [&](Dim task) {
+  const Dim rows = LongestSegment(args.segments, args.segment_count);
+  ParallelFor(args.segment_count * strips, GrainFor((rows + 4) * kStrip * (args.taps + 16)), [&](Dim task) {
     const Dim first = task % strips * kStrip;
     const Dim left = args.channels - first;
     ConvStrip(args, args.segments[task / strips], first, left < kStrip ? left : kStrip);

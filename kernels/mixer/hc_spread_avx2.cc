@@ -2,13 +2,14 @@
 #include "kernels/mixer/hc_weights_avx2.h"
 #include "kernels/mixer/mixer.h"
 #include "kernels/parallel.h"
+#include "kernels/simd/grain.h"
 
 namespace hearth::kernels::avx2 {
 
 void HcSpread(void*, const HcSpreadArgs& args) {
   const Dim hc = args.hc, hidden = args.hidden;
   HEARTH_CHECK(hc > 0 && hc <= kMaxStreams, "number of residual streams");
-  ParallelFor(args.rows, [&](Dim row) {
+  ParallelFor(args.rows, GrainFor(hc * (hc + 2) * hidden), [&](Dim row) {
     float* streams = args.streams + row * hc * hidden;
     const float* y = args.y + row * hidden;
     const float* post = args.post + row * hc;

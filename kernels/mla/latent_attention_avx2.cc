@@ -3,6 +3,7 @@
 #include "kernels/parallel.h"
 #include "kernels/simd/avx2_dots.h"
 #include "kernels/simd/float_buffer.h"
+#include "kernels/simd/grain.h"
 
 namespace hearth::kernels::avx2 {
 namespace {
@@ -100,7 +101,10 @@ void AttendRow(const LatentAttentionArgs& args, Dim row, Dim group) {
 
 void LatentAttention(void*, const LatentAttentionArgs& args) {
   const Dim groups = (args.heads + kHeadGroup - 1) / kHeadGroup;
-  ParallelFor(args.rows * groups, [&](Dim task) {
+  Dim tokens = 0;
+  for (Dim row = 0; row < args.rows; ++row)
+    tokens = AttendedCount(args, row) > tokens ? AttendedCount(args, row) : tokens;
+  ParallelFor(args.rows * groups, GrainFor(2 * kHeadGroup * tokens * args.rank), [&](Dim task) {
     if (args.kv_type == KvType::kF16) {
       AttendRow<uint16_t>(args, task / groups, task % groups);
     } else {

@@ -1,6 +1,7 @@
 #include "kernels/mla/mla.h"
 #include "kernels/parallel.h"
 #include "kernels/simd/avx2_vec.h"
+#include "kernels/simd/grain.h"
 
 namespace hearth::kernels::avx2 {
 namespace {
@@ -16,8 +17,7 @@ void Store(const StoreLatentsArgs& args, Dim row) {
 }  // namespace
 
 void StoreLatents(void*, const StoreLatentsArgs& args) {
-  constexpr Dim kRowsPerTask = 64;
-  ParallelFor(args.rows, kRowsPerTask, [&](Dim row) {
+  ParallelFor(args.rows, GrainFor(8 * args.rank), [&](Dim row) {
     if (args.kv_type == KvType::kF16) {
       Store<uint16_t>(args, row);
     } else {

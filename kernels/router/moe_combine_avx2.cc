@@ -1,12 +1,13 @@
 #include "kernels/parallel.h"
 #include "kernels/router/router.h"
 #include "kernels/simd/avx2_vec.h"
+#include "kernels/simd/grain.h"
 
 namespace hearth::kernels::avx2 {
 
 void MoeCombine(void*, const MoeCombineArgs& args) {
   const Dim hidden = args.hidden;
-  ParallelFor(args.rows, [&](Dim row) {
+  ParallelFor(args.rows, GrainFor((4 * args.top_k + 4) * hidden), [&](Dim row) {
     const float* weights = args.weights + row * args.top_k;
     const float* picks = args.pick_out + row * args.top_k * hidden;
     for (Dim d = 0; d < hidden; d += kLanes) {

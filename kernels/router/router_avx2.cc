@@ -3,6 +3,7 @@
 #include "kernels/parallel.h"
 #include "kernels/simd/avx2_dots.h"
 #include "kernels/simd/float_buffer.h"
+#include "kernels/simd/grain.h"
 #include "kernels/simd/top_keys.h"
 
 namespace hearth::kernels::avx2 {
@@ -29,7 +30,7 @@ void Router(void*, const RouterArgs& args) {
   const Dim experts = args.experts, hidden = args.hidden;
   const Dim strips = (experts + kExpertStrip - 1) / kExpertStrip, tiles = (args.rows + kRowTile - 1) / kRowTile;
   FloatBuffer scores(args.rows * experts);
-  ParallelFor(tiles * strips, [&](Dim task) {
+  ParallelFor(tiles * strips, GrainFor(Least(kRowTile, args.rows) * kExpertStrip * hidden), [&](Dim task) {
     const Dim row = task / strips * kRowTile, expert = task % strips * kExpertStrip;
     const Dim rows = Least(kRowTile, args.rows - row), count = Least(kExpertStrip, experts - expert);
     float* out = scores.data() + row * experts + expert;
@@ -41,7 +42,7 @@ void Router(void*, const RouterArgs& args) {
       }
     }
   });
-  ParallelFor(tiles, [&](Dim tile) {
+  ParallelFor(tiles, GrainFor(kRowTile * experts * 64), [&](Dim tile) {
     FloatBuffer keys(experts * 2);
     for (Dim row = tile * kRowTile; row < Least(args.rows, (tile + 1) * kRowTile); ++row) {
       Choose(args, row, scores.data() + row * experts, reinterpret_cast<uint64_t*>(keys.data()));
