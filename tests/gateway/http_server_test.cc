@@ -1,0 +1,300 @@
+#include "gateway/http/http_server.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "common/base/startup_error.h"
+#include "common/log/log.h"
+#include "gateway/http/error_response.h"
+#include "gateway/http/router.h"
+#include "tests/support/http_probe.h"
+
+namespace hearth::http {
+namespace {
+
+using namespace std::chrono_literals;
+using test::Fetch;
+using test::HttpProbe;
+using test::HttpReply;
+
+class Server : public ::testing::Test {
+ protected:
+  Server() {
+    SetLogLevel(LogLevel::kError);
+    options_.port = 0;
+    router_.Add("GET", "/hello", [](const HttpRequest&) { return HttpResponse{.body = "\"hi\""}; });
+    router_.Add("POST", "/echo", [](const HttpRequest& request) { return HttpResponse{.body = request.body}; });
+    router_.Add("GET", "/broken", [](const HttpRequest&) -> HttpResponse { throw std::runtime_error("bug"); });
+    router_.Add("GET", "/wait", [this](const HttpRequest& request) {
+      ++waiting_;
+      while (!request.client_left() && !release_) std::this_thread::sleep_for(2ms);
+      if (request.client_left()) ++left_;
+      return HttpResponse{.body = "\"waited\""};
+    });
+    router_.Add("GET", "/stream", [this](const HttpRequest&) {
+      HttpResponse response{.content_type = "text/event-stream"};
+      response.stream = [this](BodyWriter& body) {
+        const std::string line(1024, 'x');
+        while (body.Write(line) && !release_) ++written_;
+        timed_out_ = body.timed_out();
+        ++ended_;
+      };
+      return response;
+    });
+  }
+
+  void Start() {
+    server_ = std::make_unique<HttpServer>(options_, [this](const HttpRequest& r) { return router_.Route(r); });
+    server_->Start();
+  }
+  HttpReply Raw(const std::string& bytes) {
+    HttpProbe probe(server_->port());
+    probe.Send(bytes);
+    return probe.Receive();
+  }
+  static bool Eventually(const std::function<bool()>& condition) {
+    for (int i = 0; i < 5000 && !condition(); ++i) std::this_thread::sleep_for(2ms);
+    return condition();
+  }
+
+  ServerOptions options_;
+  Router router_;
+  std::atomic<int> waiting_{0}, left_{0}, ended_{0};
+  std::atomic<size_t> written_{0};
+  std::atomic<bool> release_{false}, timed_out_{false};
+  std::unique_ptr<HttpServer> server_;
+};
+
+TEST_F(Server, AnswersAndKeepsTheConnection) {
+  Start();
+  HttpProbe probe(server_->port());
+  for (int i = 0; i < 3; ++i) {
+    probe.Send("GET /hello HTTP/1.1\r\nHost: x\r\nx-request-id: id-" + std::to_string(i) + "\r\n\r\n");
+    const HttpReply reply = probe.Receive();
+    EXPECT_EQ(reply.status, 200);
+    EXPECT_EQ(reply.body, "\"hi\"");
+    EXPECT_EQ(reply.headers.at("x-request-id"), "id-" + std::to_string(i));
+  }
+  // Two requests in one packet, a body in pieces, and a chunked one.
+  probe.Send("GET /hello HTTP/1.1\r\n\r\nPOST /echo HTTP/1.1\r\nContent-Length: 4\r\n\r\nab");
+  EXPECT_EQ(probe.Receive().body, "\"hi\"");
+  probe.Send("cd");
+  EXPECT_EQ(probe.Receive().body, "abcd");
+  probe.Send("POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;x=y\r\nde\r\n0\r\nT: v\r\n\r\n");
+  EXPECT_EQ(probe.Receive().body, "abcde");
+  probe.Send("POST /echo HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+  EXPECT_EQ(probe.ReadSome(12), "HTTP/1.1 100");
+  while (probe.ReadSome(1) != "\n") {
+  }
+  probe.ReadSome(2);
+  probe.Send("ok");
+  EXPECT_EQ(probe.Receive().body, "ok");
+}
+
+TEST_F(Server, ErrorsAreJson) {
+  Start();
+  struct Case {
+    const char* request;
+    int status;
+  };
+  for (const Case& c : std::initializer_list<Case>{
+           {"GET /nothing HTTP/1.1\r\n\r\n", 404},
+           {"POST /hello HTTP/1.1\r\nContent-Length: 0\r\n\r\n", 405},
+           {"DELETE /hello HTTP/1.1\r\n\r\n", 405},
+           {"BREW /hello HTTP/1.1\r\n\r\n", 405},
+           {"GET /broken HTTP/1.1\r\n\r\n", 500},
+           {"POST /echo HTTP/1.1\r\n\r\n", 411},
+           {"POST /echo HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n", 413},
+           {"POST /echo HTTP/1.1\r\nContent-Length: 99999999999999999999999999\r\n\r\n", 413},
+           {"POST /echo HTTP/1.1\r\nContent-Length: -5\r\n\r\n", 400},
+           {"POST /echo HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", 400},
+           {"POST /echo HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\nab", 400},
+           {"POST /echo HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n", 501},
+           {"POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400},
+           {"POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFF\r\n", 413},
+           {"POST /echo HTTP/1.1\r\nContent-Encoding: gzip\r\nContent-Length: 1\r\n\r\na", 415},
+           {"GET /hello\r\n\r\n", 400},
+           {"GET  HTTP/1.1\r\n\r\n", 400},
+           {"GET /hello HTTP/2.0\r\n\r\n", 400},
+           {"GET hello HTTP/1.1\r\n\r\n", 400},
+           {"GET /hello HTTP/1.1\r\nno colon\r\n\r\n", 400},
+           {"GET /hello HTTP/1.1\r\nBad Name: x\r\n\r\n", 400},
+           {"GET /hel\xfflo HTTP/1.1\r\n\r\n", 400},
+       }) {
+    const HttpReply reply = Raw(c.request);
+    EXPECT_EQ(reply.status, c.status) << c.request;
+    EXPECT_NE(reply.body.find("{\"error\":{\"message\":"), std::string::npos) << c.request << reply.body;
+  }
+  EXPECT_EQ(Raw("OPTIONS /hello HTTP/1.1\r\n\r\n").headers.at("allow"), "GET, HEAD, OPTIONS");
+  EXPECT_EQ(Raw("GET /" + std::string(5000, 'a') + " HTTP/1.1\r\n\r\n").status, 414);
+  EXPECT_EQ(Raw("GET /hello HTTP/1.1\r\nA: " + std::string(9000, 'a') + "\r\n\r\n").status, 431);
+  std::string many = "GET /hello HTTP/1.1\r\n";
+  while (many.size() < 70'000) many += "A: " + std::string(1000, 'a') + "\r\n";
+  EXPECT_EQ(Raw(many + "\r\n").status, 431);
+  EXPECT_EQ(Raw("GET /hello HTTP/1.1\r\n\r\n").status, 200);
+}
+
+TEST_F(Server, HeadHasNoBody) {
+  Start();
+  HttpProbe probe(server_->port());
+  probe.Send("HEAD /hello HTTP/1.1\r\nConnection: close\r\n\r\n");
+  std::string all, some;
+  while (!(some = probe.ReadSome()).empty()) all += some;
+  EXPECT_TRUE(all.starts_with("HTTP/1.1 200"));
+  EXPECT_TRUE(all.ends_with("\r\n\r\n"));
+}
+
+TEST_F(Server, DribbledHeadAndBodyAreCut) {
+  options_.limits.header_timeout = 150ms;
+  options_.limits.body_timeout = 150ms;
+  Start();
+  for (const std::string start : {"GET /hello HTTP/1.1\r\nA: ", "POST /echo HTTP/1.1\r\nContent-Length: 100000\r\n\r\n"}) {
+    HttpProbe probe(server_->port());
+    probe.Send(start);
+    std::atomic<bool> end{false};
+    std::thread dribble([&] {
+      while (!end && probe.Send("a")) std::this_thread::sleep_for(10ms);
+    });
+    EXPECT_EQ(probe.Receive().status, 408) << start;
+    end = true;
+    dribble.join();
+  }
+  HttpProbe silent(server_->port());
+  EXPECT_TRUE(silent.WaitClosed());
+}
+
+TEST_F(Server, SeesItsClientLeaveWhileTheHandlerWaits) {
+  Start();
+  HttpProbe probe(server_->port());
+  probe.Send("GET /wait HTTP/1.1\r\n\r\n");
+  ASSERT_TRUE(Eventually([this] { return waiting_ == 1; }));
+  EXPECT_EQ(left_, 0);
+  probe.Close();
+  EXPECT_TRUE(Eventually([this] { return left_ == 1; }));
+}
+
+TEST_F(Server, CutsAReaderThatDoesNotRead) {
+  options_.limits.write_timeout = 100ms;
+  Start();
+  HttpProbe probe(server_->port(), 4096);
+  probe.Send("GET /stream HTTP/1.1\r\n\r\n");
+  EXPECT_TRUE(Eventually([this] { return ended_ == 1; }));
+  EXPECT_TRUE(timed_out_);
+}
+
+TEST_F(Server, StreamEndsWhenTheClientLeaves) {
+  Start();
+  HttpProbe probe(server_->port());
+  probe.Send("GET /stream HTTP/1.1\r\n\r\n");
+  EXPECT_FALSE(probe.ReadSome().empty());
+  probe.Close();
+  EXPECT_TRUE(Eventually([this] { return ended_ == 1; }));
+  EXPECT_FALSE(timed_out_);
+}
+
+TEST_F(Server, PortInUseNamesPortAndOption) {
+  Start();
+  ServerOptions second = options_;
+  second.port = server_->port();
+  try {
+    HttpServer other(second, [](const HttpRequest&) { return HttpResponse{}; });
+    FAIL() << "two servers on one port";
+  } catch (const StartupError& error) {
+    EXPECT_NE(std::string(error.what()).find(std::to_string(second.port)), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("--port"), std::string::npos) << error.what();
+  }
+}
+
+TEST_F(Server, DrainsWith503AndEndsWhenIdle) {
+  Start();
+  HttpProbe running(server_->port());
+  running.Send("GET /wait HTTP/1.1\r\n\r\n");
+  ASSERT_TRUE(Eventually([this] { return waiting_ == 1; }));
+  std::atomic<bool> drained{false};
+  std::thread drain([&] {
+    server_->Drain(Deadline::Never(), [](const std::string& path) { return path == "/hello"; });
+    drained = true;
+  });
+  ASSERT_TRUE(Eventually([this] { return Fetch(server_->port(), "POST", "/echo", "x").status == 503; }));
+  EXPECT_EQ(Fetch(server_->port(), "GET", "/hello").status, 200);
+  EXPECT_FALSE(drained);
+  release_ = true;
+  EXPECT_EQ(running.Receive().body, "\"waited\"");
+  drain.join();
+  EXPECT_TRUE(drained);
+}
+
+TEST_F(Server, DrainDeadlineTellsHandlersThatTheClientLeft) {
+  Start();
+  HttpProbe running(server_->port());
+  running.Send("GET /wait HTTP/1.1\r\n\r\n");
+  ASSERT_TRUE(Eventually([this] { return waiting_ == 1; }));
+  server_->Drain(Deadline::After(50ms), [](const std::string&) { return false; });
+  EXPECT_EQ(left_, 1);
+}
+
+TEST_F(Server, ConnectionsBeyondTheLimitAreRefused) {
+  options_.max_connections = 2;
+  Start();
+  HttpProbe a(server_->port()), b(server_->port());
+  a.Send("GET /wait HTTP/1.1\r\n\r\n");
+  b.Send("GET /wait HTTP/1.1\r\n\r\n");
+  ASSERT_TRUE(Eventually([this] { return waiting_ == 2; }));
+  EXPECT_EQ(Fetch(server_->port(), "GET", "/hello").status, 503);
+  release_ = true;
+  EXPECT_EQ(a.Receive().status, 200);
+  EXPECT_EQ(b.Receive().status, 200);
+}
+
+TEST_F(Server, KeysHostsAndOrigins) {
+  options_.access = {.api_keys = {"secret", "other"},
+                     .cors_origins = {"https://a.example"},
+                     .allowed_hosts = {"localhost", "[::1]"}};
+  router_.Add("GET", "/health", [](const HttpRequest&) { return HttpResponse{}; });
+  Start();
+  const auto status = [this](const std::string& path, const std::string& lines) {
+    return Raw("GET " + path + " HTTP/1.1\r\nHost: localhost:1\r\n" + lines + "\r\n").status;
+  };
+  EXPECT_EQ(status("/hello", ""), 401);
+  EXPECT_EQ(status("/hello", "Authorization: Bearer wrong\r\n"), 401);
+  EXPECT_EQ(status("/hello", "Authorization: Bearer secre\r\n"), 401);
+  EXPECT_EQ(status("/hello", "Authorization: Bearer secret\r\n"), 200);
+  EXPECT_EQ(status("/hello", "x-api-key: other\r\n"), 200);
+  EXPECT_EQ(status("/health", ""), 200);
+  EXPECT_EQ(Raw("GET /health HTTP/1.1\r\nHost: evil.example\r\n\r\n").status, 403);
+  EXPECT_EQ(Raw("GET /health HTTP/1.1\r\nHost: [::1]:30000\r\n\r\n").status, 200);
+  const HttpReply asked = Raw("OPTIONS /hello HTTP/1.1\r\nHost: localhost\r\nOrigin: https://a.example\r\n\r\n");
+  EXPECT_EQ(asked.headers.at("access-control-allow-origin"), "https://a.example");
+  EXPECT_EQ(Raw("GET /health HTTP/1.1\r\nHost: localhost\r\nOrigin: https://b.example\r\n\r\n")
+                .headers.count("access-control-allow-origin"),
+            0u);
+}
+
+TEST(AccessPolicy, ComparesKeysWhole) {
+  EXPECT_TRUE(EqualsConstantTime("abc", "abc"));
+  EXPECT_FALSE(EqualsConstantTime("abc", "abd"));
+  EXPECT_FALSE(EqualsConstantTime("abc", "ab"));
+  EXPECT_FALSE(EqualsConstantTime("abc", "abcabc"));
+  EXPECT_FALSE(EqualsConstantTime("abc", ""));
+  EXPECT_TRUE(EqualsConstantTime("", ""));
+}
+
+TEST(ErrorResponse, MapsEveryStatus) {
+  EXPECT_EQ(HttpStatusOf(StatusCode::kInvalidArgument), 400);
+  EXPECT_EQ(HttpStatusOf(StatusCode::kFailedPrecondition), 400);
+  EXPECT_EQ(HttpStatusOf(StatusCode::kNotFound), 404);
+  EXPECT_EQ(HttpStatusOf(StatusCode::kResourceExhausted), 429);
+  EXPECT_EQ(HttpStatusOf(StatusCode::kCancelled), 499);
+  EXPECT_EQ(HttpStatusOf(StatusCode::kInternal), 500);
+  EXPECT_EQ(HttpStatusOf(StatusCode::kUnavailable), 503);
+  EXPECT_EQ(HttpStatusOf(StatusCode::kDeadlineExceeded), 504);
+  EXPECT_EQ(ErrorBody(InvalidArgument("bad \xff text").WithParam("x")),
+            "{\"error\":{\"message\":\"bad \xEF\xBF\xBD text\",\"type\":\"invalid_request_error\",\"param\":\"x\","
+            "\"code\":\"invalid_value\"}}");
+}
+
+}  // namespace
+}  // namespace hearth::http
