@@ -43,7 +43,8 @@ std::optional<std::string> AsInteger(std::string_view number) {
     if (exponent[0] == '+') exponent.remove_prefix(1);
     int64_t power = 0;
     const char* end = exponent.data() + exponent.size();
-    if (std::from_chars(exponent.data(), end, power).ec != std::errc() || std::abs(power) > INT32_MAX) return std::nullopt;
+    if (std::from_chars(exponent.data(), end, power).ec != std::errc() || std::abs(power) > INT32_MAX)
+      return std::nullopt;
     point += power;
   }
   digits.erase(digits.find_last_not_of('0') + 1);

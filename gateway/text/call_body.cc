@@ -37,7 +37,8 @@ std::optional<CallBody> ParseCallBody(std::string_view text) {
   const std::string_view trimmed = TrimSpace(name->get_ref<const std::string&>());
   if (!IsValidCallName(trimmed)) return std::nullopt;
   for (const char* key : {"arguments", "parameters"}) {
-    if (auto arguments = ObjectText(FindMember(*body, key))) return CallBody{std::string(trimmed), *std::move(arguments)};
+    if (auto arguments = ObjectText(FindMember(*body, key)))
+      return CallBody{std::string(trimmed), *std::move(arguments)};
   }
   return std::nullopt;
 }

@@ -17,7 +17,7 @@ struct ChatInput {
   OrderedJson messages;  // array
   OrderedJson tools;     // array or null
   bool add_generation_prompt = true;
-  OrderedJson reasoning_effort;          // string, null, or anything: only "low" and "high" matter
+  OrderedJson reasoning_effort;  // string, null, or anything: only "low" and "high" matter
   bool clear_thinking = false;
   // Appends "</think>" after the generation prompt, which starts the answer outside reasoning.
   bool close_thinking = false;

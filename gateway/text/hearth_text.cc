@@ -18,7 +18,8 @@ using Answer = Result<OrderedJson>;
 Status OnlyKnown(const OrderedJson& input, std::initializer_list<std::string_view> known) {
   if (!input.is_object()) return InvalidArgument("the input line is not a JSON object");
   for (const auto& [key, value] : input.items()) {
-    if (std::find(known.begin(), known.end(), key) == known.end()) return InvalidArgument("unknown member \"", key, "\"");
+    if (std::find(known.begin(), known.end(), key) == known.end())
+      return InvalidArgument("unknown member \"", key, "\"");
   }
   return Status::Ok();
 }
@@ -74,7 +75,8 @@ Answer Parse(const OrderedJson& input) {
     return InvalidArgument("starts_in is neither \"reasoning\" nor \"content\"");
   }
   const OrderedJson& stop = MemberOrNull(input, "stop");
-  if (!stop.is_null() && stop != "stop" && stop != "length") return InvalidArgument("stop is neither \"stop\" nor \"length\"");
+  if (!stop.is_null() && stop != "stop" && stop != "length")
+    return InvalidArgument("stop is neither \"stop\" nor \"length\"");
   const OrderedJson& tools = MemberOrNull(input, "tools");
   if (!tools.is_null() && !tools.is_array()) return InvalidArgument("tools is not a list");
   const bool tools_active = !tools.empty() && MemberOrNull(input, "tool_choice") != "none";
@@ -89,7 +91,9 @@ Answer Parse(const OrderedJson& input) {
   return OrderedJson{{"reasoning_content", TextOrNull(output.reasoning)},
                      {"content", TextOrNull(output.content)},
                      {"tool_calls", std::move(calls)},
-                     {"finish_reason", cut ? "length" : parser.has_calls() ? "tool_calls" : "stop"}};
+                     {"finish_reason", cut                  ? "length"
+                                       : parser.has_calls() ? "tool_calls"
+                                                            : "stop"}};
 }
 
 Answer Tokenize(const Tokenizer& tokenizer, const OrderedJson& input) {
@@ -106,7 +110,8 @@ Answer Detokenize(const Tokenizer& tokenizer, const OrderedJson& input) {
   std::vector<int32_t> ids;
   for (const auto& token : tokens) {
     if (!token.is_number_unsigned() || token.get<uint64_t>() >= static_cast<uint64_t>(tokenizer.vocab_size())) {
-      return InvalidArgument("tokens has ", JsonText(token), ", expected integers from 0 to ", tokenizer.vocab_size() - 1);
+      return InvalidArgument("tokens has ", JsonText(token), ", expected integers from 0 to ",
+                             tokenizer.vocab_size() - 1);
     }
     ids.push_back(token.get<int32_t>());
   }
@@ -118,10 +123,14 @@ Answer Run(TextJob job, const Tokenizer* tokenizer, std::string_view line) {
   const Answer input = ParseJsonKeepingNumbers(line);
   if (!input.ok()) return input;
   switch (job) {
-    case TextJob::kRender: return Render(*input);
-    case TextJob::kParse: return Parse(*input);
-    case TextJob::kTokenize: return Tokenize(*tokenizer, *input);
-    case TextJob::kDetokenize: return Detokenize(*tokenizer, *input);
+    case TextJob::kRender:
+      return Render(*input);
+    case TextJob::kParse:
+      return Parse(*input);
+    case TextJob::kTokenize:
+      return Tokenize(*tokenizer, *input);
+    case TextJob::kDetokenize:
+      return Detokenize(*tokenizer, *input);
   }
   return Internal("unknown job");
 }

@@ -81,18 +81,24 @@ class JsonReader {
 
   bool Value(OrderedJson& out, int depth) {
     switch (Peek()) {
-      case '{': return Object(out, depth);
-      case '[': return Array(out, depth);
+      case '{':
+        return Object(out, depth);
+      case '[':
+        return Array(out, depth);
       case '"': {
         std::string text;
         if (!String(text)) return false;
         out = std::move(text);
         return true;
       }
-      case 't': return Word("true", true, out);
-      case 'f': return Word("false", false, out);
-      case 'n': return Word("null", nullptr, out);
-      default: return Number(out);
+      case 't':
+        return Word("true", true, out);
+      case 'f':
+        return Word("false", false, out);
+      case 'n':
+        return Word("null", nullptr, out);
+      default:
+        return Number(out);
     }
   }
 
@@ -249,7 +255,8 @@ class JsonReader {
     const size_t first = mantissa.find_first_of("123456789");
     if (first == std::string_view::npos) return false;
     // Decimal exponent of the first digit that counts.
-    const auto place = first < point ? static_cast<int64_t>(point - first) - 1 : static_cast<int64_t>(point) - static_cast<int64_t>(first);
+    const auto place = first < point ? static_cast<int64_t>(point - first) - 1
+                                     : static_cast<int64_t>(point) - static_cast<int64_t>(first);
     if (e == std::string_view::npos) return place > 0;
     std::string_view exponent = number.substr(e + 1);
     const bool negative = exponent[0] == '-';

@@ -46,13 +46,27 @@ void AppendJsonEscaped(std::string& out, std::string_view text) {
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
     switch (byte) {
-      case '"': out += "\\\""; break;
-      case '\\': out += "\\\\"; break;
-      case '\n': out += "\\n"; break;
-      case '\r': out += "\\r"; break;
-      case '\t': out += "\\t"; break;
-      case '\b': out += "\\b"; break;
-      case '\f': out += "\\f"; break;
+      case '"':
+        out += "\\\"";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
+      case '\t':
+        out += "\\t";
+        break;
+      case '\b':
+        out += "\\b";
+        break;
+      case '\f':
+        out += "\\f";
+        break;
       default:
         if (byte >= 0x20) {
           out.push_back(c);
@@ -96,14 +110,27 @@ void AppendJsonText(std::string& out, const OrderedJson& value) {
       out.push_back(']');
       return;
     }
-    case OrderedJson::value_t::string: return AppendJsonString(out, value.get_ref<const std::string&>());
-    case OrderedJson::value_t::boolean: out += value.get<bool>() ? "true" : "false"; return;
-    case OrderedJson::value_t::number_integer: out += std::to_string(value.get<int64_t>()); return;
-    case OrderedJson::value_t::number_unsigned: out += std::to_string(value.get<uint64_t>()); return;
-    case OrderedJson::value_t::number_float: out += DoubleText(value.get<double>()); return;
-    case OrderedJson::value_t::binary: out += *BigIntegerDigits(value); return;
+    case OrderedJson::value_t::string:
+      return AppendJsonString(out, value.get_ref<const std::string&>());
+    case OrderedJson::value_t::boolean:
+      out += value.get<bool>() ? "true" : "false";
+      return;
+    case OrderedJson::value_t::number_integer:
+      out += std::to_string(value.get<int64_t>());
+      return;
+    case OrderedJson::value_t::number_unsigned:
+      out += std::to_string(value.get<uint64_t>());
+      return;
+    case OrderedJson::value_t::number_float:
+      out += DoubleText(value.get<double>());
+      return;
+    case OrderedJson::value_t::binary:
+      out += *BigIntegerDigits(value);
+      return;
     case OrderedJson::value_t::null:
-    case OrderedJson::value_t::discarded: out += "null"; return;
+    case OrderedJson::value_t::discarded:
+      out += "null";
+      return;
   }
 }
 

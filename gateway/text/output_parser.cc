@@ -189,8 +189,10 @@ struct OutputParser::Impl {
           state = State::kLiteral;
         }
         return;
-      case Tag::kEndToolCall: return EndName(piece.text);
-      case Tag::kEndArgKey: return RepairMissingKeyTag(piece);
+      case Tag::kEndToolCall:
+        return EndName(piece.text);
+      case Tag::kEndArgKey:
+        return RepairMissingKeyTag(piece);
       case Tag::kToolCall:
         GiveBack("");
         return OpenCall(call_from_reasoning);
@@ -201,7 +203,8 @@ struct OutputParser::Impl {
           return;
         }
         break;
-      default: break;
+      default:
+        break;
     }
     collected += piece.text;
   }
@@ -235,17 +238,20 @@ struct OutputParser::Impl {
 
   void InBetween(const TagPiece& piece) {
     switch (piece.tag) {
-      case Tag::kArgValue: return BeginValue();
+      case Tag::kArgValue:
+        return BeginValue();
       case Tag::kArgKey:
         key.reset();
         collected.clear();
         state = State::kKey;
         return;
-      case Tag::kEndToolCall: return EndCall();
+      case Tag::kEndToolCall:
+        return EndCall();
       case Tag::kToolCall:
         EndCall();
         return OpenCall(/*from_reasoning=*/false);
-      default: return;  // text between the tags of a call is dropped
+      default:
+        return;  // text between the tags of a call is dropped
     }
   }
 
@@ -267,13 +273,20 @@ struct OutputParser::Impl {
 
   void Take(const TagPiece& piece) {
     switch (state) {
-      case State::kReasoning: return InReasoning(piece);
-      case State::kContent: return InContent(piece);
-      case State::kName: return InName(piece);
-      case State::kKey: return InKey(piece);
-      case State::kBetween: return InBetween(piece);
-      case State::kValue: return InValue(piece);
-      case State::kLiteral: return InLiteral(piece);
+      case State::kReasoning:
+        return InReasoning(piece);
+      case State::kContent:
+        return InContent(piece);
+      case State::kName:
+        return InName(piece);
+      case State::kKey:
+        return InKey(piece);
+      case State::kBetween:
+        return InBetween(piece);
+      case State::kValue:
+        return InValue(piece);
+      case State::kLiteral:
+        return InLiteral(piece);
     }
   }
 
@@ -281,11 +294,13 @@ struct OutputParser::Impl {
   void CloseCall(bool cut) {
     switch (state) {
       case State::kReasoning:
-      case State::kContent: return;
+      case State::kContent:
+        return;
       case State::kName:
         if (!cut) EndName("");
         return;  // a name that a limit cut off is dropped
-      case State::kLiteral: return GiveBack("");
+      case State::kLiteral:
+        return GiveBack("");
       case State::kValue:
         if (cut) return;
         EndValue();
@@ -333,7 +348,8 @@ std::vector<Delta> OutputParser::Push(std::string_view text) {
 }
 
 std::vector<Delta> OutputParser::Finish(bool cut) {
-  const std::string rest = SanitizeUtf8(std::exchange(impl_->incomplete_character, {}), /*hold_incomplete=*/false, nullptr);
+  const std::string rest =
+      SanitizeUtf8(std::exchange(impl_->incomplete_character, {}), /*hold_incomplete=*/false, nullptr);
   const std::string text = impl_->scanner.Finish() + rest;
   if (!text.empty()) impl_->Take({Tag::kText, text});
   impl_->CloseCall(cut);

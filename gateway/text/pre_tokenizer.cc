@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/base/check.h"
+#include "gateway/text/pattern_dialect.h"
 #include "gateway/text/utf8.h"
 
 namespace hearth::text {
@@ -29,27 +30,6 @@ std::string ErrorText(int code) {
   return reinterpret_cast<const char*>(text);
 }
 
-// PCRE2's \s has U+180E, which is not white space in the engine these expressions are written for. The property has
-// the right members and may stand inside and outside of classes, as \s may.
-std::string WithUnicodeSpace(std::string_view expression) {
-  std::string out;
-  for (size_t i = 0; i < expression.size(); ++i) {
-    if (expression[i] != '\\' || i + 1 == expression.size()) {
-      out.push_back(expression[i]);
-      continue;
-    }
-    const char escaped = expression[++i];
-    if (escaped == 's') {
-      out += "\\p{White_Space}";
-    } else if (escaped == 'S') {
-      out += "\\P{White_Space}";
-    } else {
-      out += {'\\', escaped};
-    }
-  }
-  return out;
-}
-
 }  // namespace
 
 struct PreTokenizer::Impl {
@@ -61,7 +41,8 @@ struct PreTokenizer::Impl {
     const auto* subject = reinterpret_cast<PCRE2_SPTR>(text.data());
     int found = pcre2_match(code.get(), subject, text.size(), start, PCRE2_NO_UTF_CHECK, data, nullptr);
     if (found < 0 && found != PCRE2_ERROR_NOMATCH) {  // the compiled code ran out of its small stack
-      found = pcre2_match(code.get(), subject, text.size(), start, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, data, patient.get());
+      found =
+          pcre2_match(code.get(), subject, text.size(), start, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, data, patient.get());
     }
     return found;
   }
@@ -73,15 +54,15 @@ PreTokenizer& PreTokenizer::operator=(PreTokenizer&&) noexcept = default;
 PreTokenizer::~PreTokenizer() = default;
 
 Result<PreTokenizer> PreTokenizer::Make(const std::string& expression) {
-  const std::string pattern = WithUnicodeSpace(expression);
+  const std::string pattern = ForPcre2(expression);
   auto impl = std::make_unique<Impl>();
   int error = 0;
   size_t offset = 0;
   impl->code.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(), PCRE2_UTF | PCRE2_UCP,
                                  &error, &offset, nullptr));
   if (!impl->code) {
-    return InvalidArgument("pre_tokenizer Split.pattern is \"", expression, "\", which is not an expression: ",
-                           ErrorText(error));
+    return InvalidArgument("pre_tokenizer Split.pattern is \"", expression,
+                           "\", which is not an expression: ", ErrorText(error));
   }
   (void)pcre2_jit_compile(impl->code.get(), PCRE2_JIT_COMPLETE);  // without it matching is slower, not different
   impl->patient.reset(pcre2_match_context_create(nullptr));

@@ -11,10 +11,10 @@ struct NamedTag {
 };
 
 constexpr NamedTag kTags[] = {
-    {"<think>", Tag::kThink},         {"</think>", Tag::kEndThink},
-    {"<tool_call>", Tag::kToolCall},  {"</tool_call>", Tag::kEndToolCall},
-    {"<arg_key>", Tag::kArgKey},      {"</arg_key>", Tag::kEndArgKey},
-    {"<arg_value>", Tag::kArgValue},  {"</arg_value>", Tag::kEndArgValue},
+    {"<think>", Tag::kThink},        {"</think>", Tag::kEndThink},
+    {"<tool_call>", Tag::kToolCall}, {"</tool_call>", Tag::kEndToolCall},
+    {"<arg_key>", Tag::kArgKey},     {"</arg_key>", Tag::kEndArgKey},
+    {"<arg_value>", Tag::kArgValue}, {"</arg_value>", Tag::kEndArgValue},
 };
 
 const NamedTag* TagAt(std::string_view text) {

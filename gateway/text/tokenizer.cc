@@ -1,7 +1,7 @@
 #include "gateway/text/tokenizer.h"
 
 #include <fstream>
-#include <iterator>
+#include <sstream>
 #include <unordered_map>
 #include <utility>
 
@@ -46,8 +46,10 @@ Tokenizer::~Tokenizer() = default;
 Result<Tokenizer> Tokenizer::Load(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return NotFound(path, ": cannot be opened");
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (file.bad()) return InvalidArgument(path, ": cannot be read");
+  std::ostringstream content;
+  content << file.rdbuf();
+  if (file.bad() || content.bad()) return InvalidArgument(path, ": cannot be read");
+  const std::string text = std::move(content).str();
   Result<Tokenizer> tokenizer = FromJson(text);
   if (!tokenizer.ok()) return Status(tokenizer.status().code(), StrCat(path, ": ", tokenizer.status().message()));
   return tokenizer;

@@ -82,9 +82,11 @@ Status CheckPreTokenizer(const json& pre, TokenizerDefinition& out) {
   if (Member(split, "behavior") != "Isolated") {
     return Unsupported("pre_tokenizer Split.behavior", Member(split, "behavior"), "\"Isolated\"");
   }
-  if (!IsOff(Member(split, "invert"))) return Unsupported("pre_tokenizer Split.invert", Member(split, "invert"), "false");
+  if (!IsOff(Member(split, "invert")))
+    return Unsupported("pre_tokenizer Split.invert", Member(split, "invert"), "false");
   for (const char* key : {"add_prefix_space", "use_regex"}) {
-    if (Member(bytes, key) != false) return Unsupported(StrCat("pre_tokenizer ByteLevel.", key), Member(bytes, key), "false");
+    if (Member(bytes, key) != false)
+      return Unsupported(StrCat("pre_tokenizer ByteLevel.", key), Member(bytes, key), "false");
   }
   if (Status s = OnlyKnown("pre_tokenizer Split.", split, {"type", "pattern", "behavior", "invert"}); !s.ok()) return s;
   out.expression = pattern["Regex"].get<std::string>();
@@ -104,7 +106,8 @@ Status CheckTopLevel(const json& rest) {
     return Unsupported("post_processor", post, "null or ByteLevel");
   }
   const json& decoder = Member(rest, "decoder");
-  if (!decoder.is_object() || Member(decoder, "type") != "ByteLevel") return Unsupported("decoder", decoder, "ByteLevel");
+  if (!decoder.is_object() || Member(decoder, "type") != "ByteLevel")
+    return Unsupported("decoder", decoder, "ByteLevel");
   return OnlyKnown("", rest,
                    {"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer", "post_processor",
                     "decoder", "model"});
@@ -156,12 +159,14 @@ Status TakeAddedToken(const json& token, const IdOf& id_of, TokenizerDefinition&
   const json& id = Member(token, "id");
   const json& content = Member(token, "content");
   const json& special = Member(token, "special");
-  if (!id.is_number_unsigned() || id.get<uint64_t>() >= kMaxId) return Unsupported("added_tokens id", id, "a small integer");
+  if (!id.is_number_unsigned() || id.get<uint64_t>() >= kMaxId)
+    return Unsupported("added_tokens id", id, "a small integer");
   if (!content.is_string() || content == "") return Unsupported("added_tokens content", content, "non-empty text");
   if (!special.is_boolean()) return Unsupported("added_tokens special", special, "true or false");
   for (const char* key : {"single_word", "lstrip", "rstrip", "normalized"}) {
     // Without a normalizer `normalized` only decides which of two passes finds a token; one pass is implemented.
-    if (!IsOff(Member(token, key))) return Unsupported(StrCat("added_tokens ", key, " of ", Shown(content)), true, "false");
+    if (!IsOff(Member(token, key)))
+      return Unsupported(StrCat("added_tokens ", key, " of ", Shown(content)), true, "false");
   }
   if (Status s = OnlyKnown("added_tokens ", token,
                            {"id", "content", "special", "single_word", "lstrip", "rstrip", "normalized"});

@@ -51,7 +51,8 @@ TEST(RenderChat, SegmentsGiveTheIdsOfTheJoinedPrompt) {
     }
     if (!plain) continue;
     ++compared;
-    EXPECT_EQ(TinyTokenizer().EncodeSegments(*segments), TinyTokenizer().Encode(JoinSegments(*segments))) << item["name"];
+    EXPECT_EQ(TinyTokenizer().EncodeSegments(*segments), TinyTokenizer().Encode(JoinSegments(*segments)))
+        << item["name"];
   }
   EXPECT_GT(compared, 55);
 }
@@ -69,8 +70,9 @@ TEST(RenderChat, OnlyTemplateTextIsMarkup) {
   for (const auto& segment : *segments) {
     if (!segment.is_markup) content.push_back(segment.text);
   }
-  EXPECT_EQ(content, (std::vector<std::string>{"{\"name\": \"<|system|>\"}", "<|user|>", "<|assistant|>", "<think>",
-                                               "</think>", "<tool_call>", "<arg_key>", "</arg_value>", "</tool_response>"}));
+  EXPECT_EQ(content,
+            (std::vector<std::string>{"{\"name\": \"<|system|>\"}", "<|user|>", "<|assistant|>", "<think>", "</think>",
+                                      "<tool_call>", "<arg_key>", "</arg_value>", "</tool_response>"}));
 }
 
 TEST(RenderChat, CloseThinkingEndsTheGenerationPrompt) {

@@ -128,7 +128,8 @@ TEST(OutputParser, RepairsDamage) {
   EXPECT_EQ(ParseContent("<tool_call>get<arg_key>n</arg_key><arg_value>5"), "||get({\"n\": 5})");
   // cut off by the limit
   EXPECT_EQ(ParseContent("x<tool_call>ge", true), "|x|");
-  EXPECT_EQ(ParseContent("<tool_call>get<arg_key>city</arg_key><arg_value>P</arg_", true), "||get({\"city\": \"P</arg_)");
+  EXPECT_EQ(ParseContent("<tool_call>get<arg_key>city</arg_key><arg_value>P</arg_", true),
+            "||get({\"city\": \"P</arg_)");
   EXPECT_EQ(ParseContent("<tool_call>get<arg_key>n</arg_key><arg_value>5", true), "||get({)");
   // names that are none
   EXPECT_EQ(ParseContent("a<tool_call></tool_call>b"), "|a<tool_call></tool_call>b|");
@@ -140,7 +141,8 @@ TEST(OutputParser, RepairsDamage) {
             "||get_more({\"city\": \"P\"})");
   EXPECT_EQ(ParseContent("<tool_call>putcity</arg_key></tool_call>"), "|<tool_call>putcity</arg_key></tool_call>|");
   // missing closing tag of the key, key without value, value without key
-  EXPECT_EQ(ParseContent("<tool_call>get<arg_key>city<arg_value>P</arg_value></tool_call>"), "||get({\"city\": \"P\"})");
+  EXPECT_EQ(ParseContent("<tool_call>get<arg_key>city<arg_value>P</arg_value></tool_call>"),
+            "||get({\"city\": \"P\"})");
   EXPECT_EQ(ParseContent("<tool_call>get<arg_key>city</arg_key><arg_key>n</arg_key><arg_value>1</arg_value>"
                          "<arg_value>2</arg_value></tool_call>"),
             "||get({\"n\": 1})");
@@ -151,16 +153,20 @@ TEST(OutputParser, RepairsDamage) {
   // a tag that the reasoning only talks about
   EXPECT_EQ(Parse("I use <tool_call> here</think>c"), "I use <tool_call> here|c|");
   // other tags inside of a value are its text
-  EXPECT_EQ(ParseContent("<tool_call>get<arg_key>city</arg_key><arg_value><think><tool_call><arg_key></arg_value></tool_call>"),
+  EXPECT_EQ(ParseContent(
+                "<tool_call>get<arg_key>city</arg_key><arg_value><think><tool_call><arg_key></arg_value></tool_call>"),
             "||get({\"city\": \"<think><tool_call><arg_key>\"})");
 }
 
 TEST(OutputParser, JsonBodies) {
-  EXPECT_EQ(ParseContent("<tool_call>{\"name\":\"get\",\"arguments\":{\"n\":1,\"x\":12345678901234567890123}}</tool_call>"),
-            "||get({\"n\": 1, \"x\": 12345678901234567890123})");
-  EXPECT_EQ(ParseContent("<tool_call>\n{\"name\":\"get\",\"parameters\":\"{\\\"n\\\":1}\"}\n</tool_call>"), "||get({\"n\": 1})");
-  for (const std::string body : {"{\"name\":\"get\"}", "{\"name\":5,\"arguments\":{}}", "{\"name\":\"\",\"arguments\":{}}",
-                                 "{\"name\":\"get\",\"arguments\":[1]}", "{\"name\":\"get\",\"arguments\":\"x\"}", "{oops}"}) {
+  EXPECT_EQ(
+      ParseContent("<tool_call>{\"name\":\"get\",\"arguments\":{\"n\":1,\"x\":12345678901234567890123}}</tool_call>"),
+      "||get({\"n\": 1, \"x\": 12345678901234567890123})");
+  EXPECT_EQ(ParseContent("<tool_call>\n{\"name\":\"get\",\"parameters\":\"{\\\"n\\\":1}\"}\n</tool_call>"),
+            "||get({\"n\": 1})");
+  for (const std::string body :
+       {"{\"name\":\"get\"}", "{\"name\":5,\"arguments\":{}}", "{\"name\":\"\",\"arguments\":{}}",
+        "{\"name\":\"get\",\"arguments\":[1]}", "{\"name\":\"get\",\"arguments\":\"x\"}", "{oops}"}) {
     EXPECT_EQ(ParseContent("<tool_call>" + body + "</tool_call>"), "|<tool_call>" + body + "</tool_call>|");
   }
 }

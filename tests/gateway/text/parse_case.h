@@ -27,8 +27,12 @@ inline ParsedOutput ParsePieces(OutputParser::Start start, const OrderedJson& to
       EXPECT_FALSE(delta.text.empty());
       const int last_call = static_cast<int>(sum.calls.size()) - 1;
       switch (delta.kind) {
-        case Delta::Kind::kReasoning: sum.reasoning += delta.text; break;
-        case Delta::Kind::kContent: sum.content += delta.text; break;
+        case Delta::Kind::kReasoning:
+          sum.reasoning += delta.text;
+          break;
+        case Delta::Kind::kContent:
+          sum.content += delta.text;
+          break;
         case Delta::Kind::kCallStart:
           EXPECT_EQ(delta.call_index, last_call + 1);
           sum.calls.push_back({delta.text, ""});

@@ -27,17 +27,28 @@ void Damage(std::string& text, const std::vector<std::string>& inserts, Random& 
     case 0:
       if (!text.empty()) text[at] = static_cast<char>(random());
       return;
-    case 1: text.erase(at, length); return;
-    case 2: text.insert(at, text.substr(at, length)); return;
-    case 3: text.insert(at, Pick(inserts, random)); return;
-    default: text.insert(text.begin() + static_cast<std::ptrdiff_t>(at), static_cast<char>(random()));
+    case 1:
+      text.erase(at, length);
+      return;
+    case 2:
+      text.insert(at, text.substr(at, length));
+      return;
+    case 3:
+      text.insert(at, Pick(inserts, random));
+      return;
+    default:
+      text.insert(text.begin() + static_cast<std::ptrdiff_t>(at), static_cast<char>(random()));
   }
 }
 
 const std::vector<std::string> kModelParts = {
-    "<think>", "</think>", "<tool_call>", "</tool_call>", "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>", "get",
-    "city",    "n",        " ",           "\n",           "5",         "true",       "{\"name\":\"get\",\"arguments\":{}}",
-    "\"",      "\\",       "<",           "</",           "<arg_",     "東",         "\xE6\x9D", "\xFF", "{", "\u3000", "text",
+    "<think>",   "</think>",   "<tool_call>", "</tool_call>",
+    "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>",
+    "get",       "city",       "n",           " ",
+    "\n",        "5",          "true",        "{\"name\":\"get\",\"arguments\":{}}",
+    "\"",        "\\",         "<",           "</",
+    "<arg_",     "東",         "\xE6\x9D",    "\xFF",
+    "{",         "\u3000",     "text",
 };
 
 TEST(TextFuzz, OutputParserGivesOneResultForAllCuts) {
@@ -70,8 +81,27 @@ TEST(TextFuzz, JsonReaderAcceptsOnlyWhatItWritesTheSame) {
   const std::vector<std::string> seeds = {
       R"({"a": [1, -2.5e3, true, null, "x\u00e9\ud83d\ude00"], "b": {"c": {}}, "a": 12345678901234567890123})",
       R"([[[[{"k": [0.1, 1e-7, "\"\\\/\b"]}]]]])", R"("text")", "-0.0"};
-  const std::vector<std::string> inserts = {"{", "}", "[", "]", ",", ":", "\"", "\\u", "d800", "\\ud800", "1e999", "e", ".", "-", "0",
-                                            "null", "nan", "\xC3", "\xED\xA0\x80", std::string(1, '\0'), "9999999999999999999999"};
+  const std::vector<std::string> inserts = {"{",
+                                            "}",
+                                            "[",
+                                            "]",
+                                            ",",
+                                            ":",
+                                            "\"",
+                                            "\\u",
+                                            "d800",
+                                            "\\ud800",
+                                            "1e999",
+                                            "e",
+                                            ".",
+                                            "-",
+                                            "0",
+                                            "null",
+                                            "nan",
+                                            "\xC3",
+                                            "\xED\xA0\x80",
+                                            std::string(1, '\0'),
+                                            "9999999999999999999999"};
   Random random(202);
   int accepted = 0;
   for (int round = 0; round < 20000; ++round) {
@@ -108,8 +138,9 @@ std::string SmallTokenizerJson() {
 TEST(TextFuzz, TokenizerFilesAreRefusedOrWork) {
   const std::string seed = SmallTokenizerJson();
   ASSERT_TRUE(Tokenizer::FromJson(seed).ok()) << Tokenizer::FromJson(seed).status().message();
-  const std::vector<std::string> inserts = {"null", "true", "{}", "[]", "\"\"", "-1", "4294967296", "1e9", ",", "[[", "\"a b\"",
-                                            "\"vocab\":{", "\"merges\":[", "\"model\":", "\xFF", "(", "*", "{9}"};
+  const std::vector<std::string> inserts = {"null",         "true",       "{}",   "[]", "\"\"",    "-1",
+                                            "4294967296",   "1e9",        ",",    "[[", "\"a b\"", "\"vocab\":{",
+                                            "\"merges\":[", "\"model\":", "\xFF", "(",  "*",       "{9}"};
   Random random(303);
   int refused = 0, loaded = 0;
   for (int round = 0; round < 3000; ++round) {
@@ -166,7 +197,8 @@ TEST(TextFuzz, CommandLineAnswersEveryLine) {
       R"({"chunks": ["a</think>", "<tool_call>f<arg_key>k</arg_key>"], "tools": [{"name": "f", "parameters": {"properties":)"
       R"( {"k": {"type": ["string"], "enum": [1], "anyOf": [{}]}}}}], "stop": "length", "starts_in": "reasoning"})",
       R"({"text": "hello"})", R"({"tokens": [1, 2, 3]})"};
-  const std::vector<std::string> inserts = {"null", "[]", "{}", "1", "\"\"", "true", ",", "[", "{", "\"role\": \"tool\","};
+  const std::vector<std::string> inserts = {"null", "[]", "{}", "1", "\"\"",
+                                            "true", ",",  "[",  "{", "\"role\": \"tool\","};
   const TextJob jobs[] = {TextJob::kRender, TextJob::kParse, TextJob::kTokenize, TextJob::kDetokenize};
   Random random(606);
   for (int round = 0; round < 20000; ++round) {

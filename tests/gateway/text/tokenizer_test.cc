@@ -5,6 +5,8 @@
 #include <functional>
 
 #include "gateway/text/detokenizer.h"
+#include "gateway/text/pattern_dialect.h"
+#include "gateway/text/pre_tokenizer.h"
 #include "tests/gateway/text/test_data.h"
 
 namespace hearth::text {
@@ -60,7 +62,8 @@ TEST(Tokenizer, OnlyFlaggedTokensVanishFromDecodedText) {
 }
 
 TEST(Tokenizer, BordersBetweenSegmentsCutNoPiece) {
-  const std::vector<Segment> segments = {{"<|user|>Hel", true}, {"lo wor", false}, {"ld, this is", true}, {" one", false}};
+  const std::vector<Segment> segments = {
+      {"<|user|>Hel", true}, {"lo wor", false}, {"ld, this is", true}, {" one", false}};
   EXPECT_EQ(TinyTokenizer().EncodeSegments(segments), TinyTokenizer().Encode("<|user|>Hello world, this is one"));
 }
 
@@ -81,7 +84,10 @@ TEST(Tokenizer, LongPiecesEndInTime) {
 }
 
 TEST(Tokenizer, InvalidUtf8IsReplacedNotTrusted) {
-  EXPECT_EQ(TinyTokenizer().Encode("a\xFF" "b\xE2\x82"), TinyTokenizer().Encode("a\uFFFD" "b\uFFFD"));
+  EXPECT_EQ(TinyTokenizer().Encode("a\xFF"
+                                   "b\xE2\x82"),
+            TinyTokenizer().Encode("a\uFFFD"
+                                   "b\uFFFD"));
 }
 
 TEST(Tokenizer, UnknownIdsHaveNoBytes) {
@@ -117,7 +123,10 @@ TEST(TokenizerFile, IgnoreMergesTakesWholeEntries) {
 
 TEST(TokenizerFile, RefusesWhatItDoesNotImplementNamingIt) {
   const std::vector<std::pair<std::string, std::function<void(nlohmann::json&)>>> cases = {
-      {"normalizer is {\"type\":\"NFC\"}", [](auto& j) { j["normalizer"] = {{"type", "NFC"}}; }},
+      {"normalizer is {\"type\":\"NFC\"}",
+       [](auto& j) {
+         j["normalizer"] = {{"type", "NFC"}};
+       }},
       {"model.type is \"Unigram\"", [](auto& j) { j["model"]["type"] = "Unigram"; }},
       {"model.byte_fallback is true", [](auto& j) { j["model"]["byte_fallback"] = true; }},
       {"model.dropout is 0.1", [](auto& j) { j["model"]["dropout"] = 0.1; }},
@@ -127,11 +136,21 @@ TEST(TokenizerFile, RefusesWhatItDoesNotImplementNamingIt) {
       {"model.surprise is 1", [](auto& j) { j["model"]["surprise"] = 1; }},
       {"surprise is 1", [](auto& j) { j["surprise"] = 1; }},
       {"version is \"2.0\"", [](auto& j) { j["version"] = "2.0"; }},
-      {"truncation is ", [](auto& j) { j["truncation"] = {{"max_length", 5}}; }},
-      {"post_processor is ", [](auto& j) { j["post_processor"] = {{"type", "TemplateProcessing"}}; }},
-      {"decoder is ", [](auto& j) { j["decoder"] = {{"type", "Metaspace"}}; }},
+      {"truncation is ",
+       [](auto& j) {
+         j["truncation"] = {{"max_length", 5}};
+       }},
+      {"post_processor is ",
+       [](auto& j) {
+         j["post_processor"] = {{"type", "TemplateProcessing"}};
+       }},
+      {"decoder is ",
+       [](auto& j) {
+         j["decoder"] = {{"type", "Metaspace"}};
+       }},
       {"pre_tokenizer is null", [](auto& j) { j["pre_tokenizer"] = nullptr; }},
-      {"Split.behavior is \"Removed\"", [](auto& j) { j["pre_tokenizer"]["pretokenizers"][0]["behavior"] = "Removed"; }},
+      {"Split.behavior is \"Removed\"",
+       [](auto& j) { j["pre_tokenizer"]["pretokenizers"][0]["behavior"] = "Removed"; }},
       {"Split.invert is true", [](auto& j) { j["pre_tokenizer"]["pretokenizers"][0]["invert"] = true; }},
       {"is not an expression", [](auto& j) { j["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"] = "(a"; }},
       {"ByteLevel.add_prefix_space is true",
@@ -144,8 +163,14 @@ TEST(TokenizerFile, RefusesWhatItDoesNotImplementNamingIt) {
       {"is too large", [](auto& j) { j["model"]["vocab"]["!"] = 1 << 30; }},
       {"is not a whole number", [](auto& j) { j["model"]["vocab"]["!"] = "0"; }},
       {"byte-level alphabet", [](auto& j) { j["model"]["vocab"]["\u6771"] = 4059; }},
-      {"model.merges: \"zz\" and \"qqq\"", [](auto& j) { j["model"]["merges"].push_back({"zz", "qqq"}); }},
-      {"more than two parts", [](auto& j) { j["model"]["merges"].push_back({"a", "b", "c"}); }},
+      {"model.merges: \"zz\" and \"qqq\"",
+       [](auto& j) {
+         j["model"]["merges"].push_back({"zz", "qqq"});
+       }},
+      {"more than two parts",
+       [](auto& j) {
+         j["model"]["merges"].push_back({"a", "b", "c"});
+       }},
       {"fewer than two parts", [](auto& j) { j["model"]["merges"].push_back({"a"}); }},
       {"\"a b c\" is not two parts", [](auto& j) { j["model"]["merges"].push_back("a b c"); }},
       {"model.vocab is missing", [](auto& j) { j["model"].erase("vocab"); }},
@@ -165,6 +190,26 @@ TEST(TokenizerFile, RefusesBrokenFiles) {
   const auto missing = Tokenizer::Load("/nowhere/tokenizer.json");
   ASSERT_FALSE(missing.ok());
   EXPECT_NE(missing.status().message().find("/nowhere/tokenizer.json"), std::string::npos);
+}
+
+TEST(PatternDialect, CharactersBelongToTheClassesOfTheReference) {
+  EXPECT_EQ(ForPcre2("a\\sb[\\s\\]\\S]\\\\s"), "a\\p{White_Space}b[\\p{White_Space}\\]\\P{White_Space}]\\\\s");
+  const auto pieces = [](const std::string& expression, const std::string& text) {
+    return PreTokenizer::Make(expression)->Split(text).size();
+  };
+  EXPECT_EQ(pieces("\\p{L}+", "a\U00031350z"), 1u);  // a letter since Unicode 15
+  EXPECT_EQ(pieces("[^\\p{L}]+",
+                   "1\U00031350"
+                   "2"),
+            3u);  // the same inside of a class
+  EXPECT_EQ(pieces("\\p{N}{1,3}",
+                   "1\U0001E4F0"
+                   "23"),
+            2u);  // a digit since Unicode 15
+  EXPECT_EQ(pieces("\\s+", "\u2003 \u3000\u0085"), 1u);
+  EXPECT_EQ(pieces("\\s+", "\u180E"), 1u);
+  EXPECT_EQ(pieces("[^\\s]+", " \u180E "), 3u);  // no white space, so one piece between two gaps
+  EXPECT_EQ(pieces("[]\\s]+", "a] ]b"), 3u);
 }
 
 TEST(Detokenizer, GivesCharactersWhenTheyAreComplete) {
