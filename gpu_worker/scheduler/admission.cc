@@ -11,8 +11,8 @@ bool HasRoom(const PoolView& pool, int64_t tokens) {
   return pool.free_slots > 0 && pages * pool.page_tokens <= pool.free_tokens;
 }
 
-uint32_t QueuePosition(int64_t waiting, int64_t admitted, int64_t slots) {
-  return static_cast<uint32_t>(std::max<int64_t>(0, waiting + admitted + 1 - slots));
+uint32_t QueuePosition(int64_t unfinished, int64_t slots) {
+  return static_cast<uint32_t>(std::max<int64_t>(0, unfinished + 1 - slots));
 }
 
 }  // namespace hearth

@@ -22,7 +22,7 @@ struct PoolView {
 // Whether a sequence that wants `tokens` may take a slot and its pages now.
 bool HasRoom(const PoolView& pool, int64_t tokens);
 
-// Requests that must end or start before a new one starts; 0: it starts at once.
-uint32_t QueuePosition(int64_t waiting, int64_t admitted, int64_t slots);
+// How many of the `unfinished` requests (waiting or admitted) must end before a new one starts; 0: it starts at once.
+uint32_t QueuePosition(int64_t unfinished, int64_t slots);
 
 }  // namespace hearth

@@ -36,7 +36,7 @@ Result<Generation> StepLoop::Submit(RequestSpec spec, std::function<void()> read
   uint32_t position = 0;
   {
     std::lock_guard lock(mutex_);
-    position = QueuePosition(static_cast<int64_t>(queue_.size()), counts_.admitted, slots_);
+    position = QueuePosition(unfinished_, slots_);
     ++unfinished_;
   }
   if (Status status = queue_.Push(request); !status.ok()) {

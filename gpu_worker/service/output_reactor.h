@@ -53,14 +53,16 @@ class OutputReactor : public grpc::ServerWriteReactor<Response> {
     // Not under the lock: cancelling a queued request puts its outcome, which leads back to Pump().
     if (generation_) generation_->Cancel();
   }
-  void OnDone() override { delete this; }
+  void OnDone() override {
+    {
+      std::lock_guard lock(link_->mutex);
+      link_->reactor = nullptr;
+    }
+    delete this;
+  }
 
  protected:
   OutputReactor() : link_(std::make_shared<Link>()) { link_->reactor = this; }
-  ~OutputReactor() override {
-    std::lock_guard lock(link_->mutex);
-    link_->reactor = nullptr;
-  }
 
   // Fills the message that comes before all outputs, if there is one.
   virtual bool WriteFirst(const Generation& generation, Response& response) = 0;

@@ -25,9 +25,9 @@ TEST(Admission, CountsWholePages) {
 }
 
 TEST(Admission, QueuePositionCountsThoseAhead) {
-  EXPECT_EQ(QueuePosition(0, 3, 4), 0u);
-  EXPECT_EQ(QueuePosition(0, 4, 4), 1u);
-  EXPECT_EQ(QueuePosition(2, 4, 4), 3u);
+  EXPECT_EQ(QueuePosition(3, 4), 0u);
+  EXPECT_EQ(QueuePosition(4, 4), 1u);
+  EXPECT_EQ(QueuePosition(6, 4), 3u);
 }
 
 TEST(BatchPlan, PrefillYieldsAfterItsTime) {

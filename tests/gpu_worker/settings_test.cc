@@ -1,0 +1,109 @@
+#include "gpu_worker/settings.h"
+
+#include <gtest/gtest.h>
+
+#include "common/base/byte_size.h"
+#include "common/base/startup_error.h"
+#include "common/config/load_config.h"
+
+namespace hearth {
+namespace {
+
+WorkerConfig Parse(std::vector<std::string> args, std::map<std::string, std::string> environment = {}) {
+  return ParseConfig<WorkerConfig>({.program = "w", .args = std::move(args), .environment = std::move(environment)});
+}
+
+ModelConfig Model(int64_t max_tokens, int heads) {
+  ModelConfig model;
+  model.max_position_embeddings = max_tokens;
+  model.num_hidden_layers = 1;
+  model.layer_types = {AttentionKind::kKda};
+  model.kda_heads = heads;
+  model.kda_head_dim = 128;
+  model.conv_kernel = 4;
+  model.index_kpool = 4;
+  return model;
+}
+
+TEST(WorkerConfig, KnowsTheOldNames) {
+  const WorkerConfig config =
+      Parse({"-m", "/x", "-cs", "4096", "-ambs", "6", "-chunk_size", "512", "--max-batch-size", "3", "--max-q-size=9"},
+            {{"GLM53_MODE", "exact"},
+             {"GLM53_VRAM_GB", "12.5"},
+             {"GLM53_EC_MAX_SLOTS", "1312"},
+             {"GLM53_EC_RESERVE_GB", "1"},
+             {"GLM53_EC_ELASTIC_GB", "3"},
+             {"GLM53_EC_STAGE_GB", "2"},
+             {"GLM53_CT_A", "0.5"},
+             {"GLM53_TRITON_PIN", "1"},
+             {"GLM53_CT_SWZ", "1"}});
+  EXPECT_EQ(config.model, "/x");
+  EXPECT_TRUE(config.exact());
+  EXPECT_EQ(config.chunk_size, 512);
+  EXPECT_EQ(config.max_queue, 9);
+  const Settings settings = Settle(config, Model(8192, 2));
+  EXPECT_EQ(settings.context, 4096);
+  EXPECT_EQ(settings.sequences, 6);
+  EXPECT_EQ(settings.max_batch_rows, 3);
+  EXPECT_EQ(settings.remarks.size(), 2u) << "the two without effect are reported";
+  EXPECT_EQ(DeviceLimits(config).max_expert_slots, 1312);
+  EXPECT_EQ(DeviceLimits(config).vram_bytes, 12 * kGiB + 512 * kMiB);
+  EXPECT_EQ(DeviceLimits(config).reserve_bytes, kGiB);
+  const ExecutorOptions options = ExecutorSettings(config, {.expert_slots = 77});
+  EXPECT_EQ(options.max_slots, 77);
+  EXPECT_EQ(options.elastic_bytes, 3 * kGiB);
+  EXPECT_EQ(options.ct_a, 0.5);
+  EXPECT_TRUE(options.exact);
+}
+
+TEST(WorkerConfig, ReportsAllProblemsTogether) {
+  try {
+    Parse({"--mode", "sloppy", "-chunk_size", "100", "-ambs", "0", "--max-q-size", "0", "--ec-max-slots", "-3"});
+    FAIL() << "accepted";
+  } catch (const StartupError& error) {
+    const std::string text = error.what();
+    for (const char* word :
+         {"5 problems", "sloppy", "--chunk-size", "--max-sequences", "--max-q-size", "--ec-max-slots"}) {
+      EXPECT_NE(text.find(word), std::string::npos) << word << " in\n" << text;
+    }
+  }
+}
+
+TEST(Settings, DefaultsFollowTheModel) {
+  const WorkerConfig config = Parse({});
+  const Settings tiny = Settle(config, Model(8192, 2));
+  EXPECT_EQ(tiny.context, 8192);
+  EXPECT_EQ(tiny.pool_tokens, 8192);
+  EXPECT_EQ(tiny.sequences, 64);
+  EXPECT_EQ(tiny.max_batch_rows, 8);
+  EXPECT_EQ(tiny.kv_type, kernels::KvType::kF32);
+  EXPECT_TRUE(tiny.remarks.empty());
+  const Settings large = Settle(config, Model(1 << 20, 512));
+  EXPECT_EQ(large.context, 131072);
+  EXPECT_EQ(large.sequences, 4);
+  EXPECT_EQ(large.max_batch_rows, 4) << "clamped aloud";
+  EXPECT_EQ(large.remarks.size(), 1u);
+}
+
+TEST(Settings, APoolBeyondTheModelServesSeveralRequests) {
+  const Settings settings = Settle(Parse({"-cs", "65536"}), Model(8192, 2));
+  EXPECT_EQ(settings.context, 8192);
+  EXPECT_EQ(settings.pool_tokens, 65536);
+  EXPECT_EQ(settings.remarks.size(), 1u);
+}
+
+TEST(Settings, ACpuTierIsUsedInFastModeOrWhenForced) {
+  EXPECT_TRUE(UsesCpuTier(Parse({})));
+  EXPECT_FALSE(UsesCpuTier(Parse({"--cpu-tier", ""})));
+  EXPECT_FALSE(UsesCpuTier(Parse({"--mode", "exact"})));
+  EXPECT_FALSE(UsesCpuTier(Parse({"--cpu-lane", "never"})));
+  EXPECT_TRUE(UsesCpuTier(Parse({"--mode", "exact", "--force-source", "cpu"})));
+}
+
+TEST(Settings, RefusesADeviceThatIsNotThere) {
+  EXPECT_THROW(ChooseKernels(Parse({"--device", "cuda"})), StartupError);
+  EXPECT_EQ(ChooseKernels(Parse({"--backend", "ref"})).name, "host-ref");
+}
+
+}  // namespace
+}  // namespace hearth
