@@ -6,17 +6,11 @@ import unittest
 
 from harness import ServerTest, collect_chat, panel
 
-WEATHER = {
-    "type": "function",
-    "function": {
-        "name": "get_weather",
-        "description": "Get the current weather of a city.",
-        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
-    },
-}
-
-
 class Chat(ServerTest):
+    def panel_text(self, name):
+        """Prompt and completion of a panel item as text, special tokens shown."""
+        return self.server.post("/detokenize", {"tokens": panel()[name]["tokens"]})["text"]
+
     def unstreamed(self, body):
         choice = self.server.post("/v1/chat/completions", body)["choices"][0]
         return choice["message"], choice["finish_reason"]
@@ -35,8 +29,7 @@ class Chat(ServerTest):
         return whole, finish
 
     def test_a_question_of_the_panel_gives_its_text(self):
-        item = panel()["zero-copy"]
-        reasoning, _, rest = item["text"].split("<|assistant|><think>", 1)[1].partition("</think>")
+        reasoning, _, rest = self.panel_text("zero-copy").split("<|assistant|><think>")[1].partition("</think>")
         whole, finish = self.assert_same(self.server.chat("Explain zero-copy model offloading."))
         self.assertEqual(whole["reasoning_content"], reasoning)
         self.assertEqual(whole["content"], rest.replace("<|user|>", "").strip())
@@ -70,16 +63,16 @@ class Chat(ServerTest):
     def test_weather_items_work_as_a_tool_loop(self):
         """The prompts of the three weather items, rendered from their own text, and the loop to the final sentence."""
         for name, calls_wanted in (("weather-tool", 1), ("weather-two", 2)):
-            item = panel()[name]
-            question = item["text"].split("<|user|>")[1].split("<|assistant|>")[0]
-            tools = self.tools_of(item["text"])
+            item, text = panel()[name], self.panel_text(name)
+            question = text.split("<|user|>")[1].split("<|assistant|>")[0]
+            tools = self.tools_of(text)
             body = self.server.chat(question, tools=tools)
             rendered = self.server.post("/apply-template", body)
             self.assertEqual(rendered["tokens"], item["prompt_len"])
             whole, finish = self.assert_same(body)
             self.assertEqual(finish, "tool_calls")
             self.assertEqual(len(whole["tool_calls"]), calls_wanted)
-            completion = item["text"].split("<|assistant|><think>")[1]
+            completion = text.split("<|assistant|><think>")[1]
             for call in whole["tool_calls"]:
                 self.assertEqual(call["function"]["name"], "get_weather")
                 city = json.loads(call["function"]["arguments"])["city"]
@@ -92,7 +85,7 @@ class Chat(ServerTest):
             self.assertTrue(answer["content"])
 
     def test_the_result_item_of_the_panel_gives_its_sentence(self):
-        text = panel()["weather-result"]["text"]
+        text = self.panel_text("weather-result")
         prompt, _, completion = text.rpartition("<|assistant|><think>")
         user = prompt.split("<|user|>")[1].split("<|assistant|>")[0]
         turn = prompt.split("<|assistant|><think>")[1]
