@@ -40,7 +40,7 @@ struct CgroupFiles {
 
 void LimitBy(const TextReader& read, const CgroupFiles& files, std::string path, std::optional<uint64_t>* available) {
   for (;;) {
-    const std::string directory = files.mount + (path == "/" ? "" : path) + "/";
+    const std::string directory = StrCat(files.mount, path == "/" ? "" : path, "/");
     const auto limit = Number(read(directory + files.limit));
     const auto usage = Number(read(directory + files.usage));
     if (limit && usage) {
@@ -64,8 +64,8 @@ std::optional<uint64_t> AvailableMemory(const TextReader& read) {
   for (std::string line; std::getline(groups, line);) {
     const size_t first = line.find(':'), second = line.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos || line.compare(second + 1, 1, "/") != 0) continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",",
-                      path = line.substr(second + 1);
+    const std::string controllers = StrCat(",", line.substr(first + 1, second - first - 1), ",");
+    const std::string path = line.substr(second + 1);
     if (line.starts_with("0::")) {
       LimitBy(read, {"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"}, path, &available);
     } else if (controllers.find(",memory,") != std::string::npos) {
