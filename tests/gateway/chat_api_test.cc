@@ -102,7 +102,10 @@ TEST_F(ChatApi, StreamedEqualsUnstreamedForAnyChunking) {
       "<arg_value>3</arg_value></tool_call><tool_call>get_weather<arg_key>city</arg_key><arg_value>Rome</arg_value>"
       "</tool_call>",
       "a</think>before <tool_call>get_weather<arg_key>city</arg_key><arg_value>Oslo",
-      "never closed <b>", "x</think>one STOP two", "</think>", "x</think>a <tool_call>bad name</tool_call> b"};
+      "never closed <b>",
+      "x</think>one STOP two",
+      "</think>",
+      "x</think>a <tool_call>bad name</tool_call> b"};
   std::mt19937 random(7);
   std::string output;
   director_ = [&](const engine::GenerateSpec&) {
@@ -235,9 +238,9 @@ TEST_F(ChatApi, ThinkingControlsChangeThePromptAndTheParser) {
   director_ = [](const engine::GenerateSpec&) { return Saying("plain answer"); };
   Start();
   Json request = Chat("Hi");
-  for (const Json& off : {Json{{"enable_thinking", false}}, Json{{"thinking", Json{{"type", "disabled"}}}},
-                          Json{{"reasoning_effort", "none"}},
-                          Json{{"chat_template_kwargs", Json{{"enable_thinking", false}}}}}) {
+  for (const Json& off :
+       {Json{{"enable_thinking", false}}, Json{{"thinking", Json{{"type", "disabled"}}}},
+        Json{{"reasoning_effort", "none"}}, Json{{"chat_template_kwargs", Json{{"enable_thinking", false}}}}}) {
     Json one = request;
     one.update(off);
     const Json message = Json::parse(Post("/v1/chat/completions", one).body)["choices"][0]["message"];

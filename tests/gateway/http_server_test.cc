@@ -151,7 +151,8 @@ TEST_F(Server, DribbledHeadAndBodyAreCut) {
   options_.limits.header_timeout = 150ms;
   options_.limits.body_timeout = 150ms;
   Start();
-  for (const std::string start : {"GET /hello HTTP/1.1\r\nA: ", "POST /echo HTTP/1.1\r\nContent-Length: 100000\r\n\r\n"}) {
+  for (const std::string start :
+       {"GET /hello HTTP/1.1\r\nA: ", "POST /echo HTTP/1.1\r\nContent-Length: 100000\r\n\r\n"}) {
     HttpProbe probe(server_->port());
     probe.Send(start);
     std::atomic<bool> end{false};
@@ -250,9 +251,8 @@ TEST_F(Server, ConnectionsBeyondTheLimitAreRefused) {
 }
 
 TEST_F(Server, KeysHostsAndOrigins) {
-  options_.access = {.api_keys = {"secret", "other"},
-                     .cors_origins = {"https://a.example"},
-                     .allowed_hosts = {"localhost", "[::1]"}};
+  options_.access = {
+      .api_keys = {"secret", "other"}, .cors_origins = {"https://a.example"}, .allowed_hosts = {"localhost", "[::1]"}};
   router_.Add("GET", "/health", [](const HttpRequest&) { return HttpResponse{}; });
   Start();
   const auto status = [this](const std::string& path, const std::string& lines) {

@@ -14,9 +14,7 @@ class OtherApi : public RunningGateway {
 };
 
 TEST_F(OtherApi, CompletionsTakeAllPromptShapes) {
-  director_ = [](const engine::GenerateSpec& spec) {
-    return Saying("n" + std::to_string(spec.prompt_ids.size()));
-  };
+  director_ = [](const engine::GenerateSpec& spec) { return Saying("n" + std::to_string(spec.prompt_ids.size())); };
   Start();
   const std::vector<int32_t> ids = Ids("one two three");
   struct Case {
@@ -108,12 +106,9 @@ TEST_F(OtherApi, GenerateStreamsTheTextSoFar) {
 TEST_F(OtherApi, GenerateScoresASequence) {
   Start();
   const std::vector<int32_t> ids = {10, 20, 30, 40, 50, 60};
-  Json request = {{"input_ids", ids},
-                  {"sampling_params", {{"max_new_tokens", 0}, {"temperature", 0}}},
-                  {"return_logprob", true},
-                  {"logprob_start_len", 0},
-                  {"top_logprobs_num", 2},
-                  {"token_ids_logprob", {7, 8}},
+  Json request = {{"input_ids", ids},       {"sampling_params", {{"max_new_tokens", 0}, {"temperature", 0}}},
+                  {"return_logprob", true}, {"logprob_start_len", 0},
+                  {"top_logprobs_num", 2},  {"token_ids_logprob", {7, 8}},
                   {"logits_hash", true}};
   const Json all = Json::parse(Post("/generate", request).body);
   const Json& meta = all["meta_info"];
@@ -155,12 +150,13 @@ TEST_F(OtherApi, GenerationReportsHashesAndLogprobs) {
     return script;
   };
   Start();
-  const Json meta = Json::parse(Post("/generate", Json{{"input_ids", {1, 2}},
-                                                       {"sampling_params", {{"max_new_tokens", 2}, {"ignore_eos", true}}},
-                                                       {"logits_hash", true},
-                                                       {"return_logprob", true},
-                                                       {"top_logprobs_num", 1}})
-                                    .body)["meta_info"];
+  const Json meta =
+      Json::parse(Post("/generate", Json{{"input_ids", {1, 2}},
+                                         {"sampling_params", {{"max_new_tokens", 2}, {"ignore_eos", true}}},
+                                         {"logits_hash", true},
+                                         {"return_logprob", true},
+                                         {"top_logprobs_num", 1}})
+                      .body)["meta_info"];
   EXPECT_EQ(meta["output_logits_hash"], Json::parse(R"(["00000000abcd0064","00000000abcd0065"])"));
   EXPECT_EQ(meta["output_token_logprobs"], Json::parse("[[-0.25,100,null],[-0.25,101,null]]"));
   EXPECT_EQ(meta["output_top_logprobs"], Json::parse("[[[-0.25,100,null]],[[-0.25,101,null]]]"));
@@ -185,9 +181,8 @@ TEST_F(OtherApi, InfoAndStatsHaveTheirFields) {
   const Json info = Json::parse(Get("/server_info").body);
   EXPECT_EQ(info["context_length"], 8192);
   EXPECT_EQ(info["load_seconds"], 1.5);
-  for (const char* name :
-       {"max_running_requests", "max_total_num_tokens", "chunked_prefill_size", "kv_cache_dtype", "context_length",
-        "max-batch-size"}) {
+  for (const char* name : {"max_running_requests", "max_total_num_tokens", "chunked_prefill_size", "kv_cache_dtype",
+                           "context_length", "max-batch-size"}) {
     EXPECT_TRUE(info["server_args"].contains(name)) << name;
   }
   const Json stats = Json::parse(Get("/stats").body);
@@ -238,29 +233,81 @@ TEST_F(OtherApi, MetricNamesAreThoseOfTheList) {
 TEST_F(OtherApi, MalformedBodiesAreRefusedAndTheServerServesOn) {
   Start();
   const std::string good = Chat("Hi").dump();
-  std::vector<std::string> bodies = {
-      "", " ", "{", "}", "[]", "null", "1", "\"x\"", "true", "{}", "{\"messages\"", "{\"messages\":", "{\"messages\":[",
-      "nul", "NaN", "{'messages':[]}", "{\"messages\":[],}", "{\"a\":1 \"b\":2}", "{} {}", good + "x", good + good,
-      "\xEF\xBB\xBF" "{", "{\"messages\":\"\xff\xfe\"}", "{\"messages\":\"\xC0\xAF\"}", "{\"messages\":\"\xED\xA0\x80\"}",
-      "{\"messages\":\"\xF4\x90\x80\x80\"}", "{\"messages\":[{\"role\":\"user\",\"content\":\"\\ud800\"}]}",
-      "{\"messages\":[{\"role\":\"user\",\"content\":\"\\udc00x\"}]}",
-      "{\"messages\":[{\"role\":\"user\",\"content\":\"\\ud800\\ud800\"}]}",
-      "{\"messages\":[{\"role\":\"user\",\"content\":\"\\x\"}]}", "{\"messages\":[{\"role\":\"user\",\"content\":\"a\nb\"}]}",
-      "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"messages\":[]}",
-      "{\"messages\":[{\"role\":\"user\",\"role\":\"user\",\"content\":\"x\"}]}",
-      std::string(100'000, '['), std::string(100'000, '{'), "{\"a\":" + std::string(5000, '[') + std::string(5000, ']') + "}",
-      "{\"messages\":" + std::string(200, '[') + "1" + std::string(200, ']') + "}",
-      std::string("{\"a\":\0}", 7), std::string(1000, '\0'), "\x1f\x8b\x08"};
+  std::vector<std::string> bodies = {"",
+                                     " ",
+                                     "{",
+                                     "}",
+                                     "[]",
+                                     "null",
+                                     "1",
+                                     "\"x\"",
+                                     "true",
+                                     "{}",
+                                     "{\"messages\"",
+                                     "{\"messages\":",
+                                     "{\"messages\":[",
+                                     "nul",
+                                     "NaN",
+                                     "{'messages':[]}",
+                                     "{\"messages\":[],}",
+                                     "{\"a\":1 \"b\":2}",
+                                     "{} {}",
+                                     good + "x",
+                                     good + good,
+                                     "\xEF\xBB\xBF"
+                                     "{",
+                                     "{\"messages\":\"\xff\xfe\"}",
+                                     "{\"messages\":\"\xC0\xAF\"}",
+                                     "{\"messages\":\"\xED\xA0\x80\"}",
+                                     "{\"messages\":\"\xF4\x90\x80\x80\"}",
+                                     "{\"messages\":[{\"role\":\"user\",\"content\":\"\\ud800\"}]}",
+                                     "{\"messages\":[{\"role\":\"user\",\"content\":\"\\udc00x\"}]}",
+                                     "{\"messages\":[{\"role\":\"user\",\"content\":\"\\ud800\\ud800\"}]}",
+                                     "{\"messages\":[{\"role\":\"user\",\"content\":\"\\x\"}]}",
+                                     "{\"messages\":[{\"role\":\"user\",\"content\":\"a\nb\"}]}",
+                                     "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"messages\":[]}",
+                                     "{\"messages\":[{\"role\":\"user\",\"role\":\"user\",\"content\":\"x\"}]}",
+                                     std::string(100'000, '['),
+                                     std::string(100'000, '{'),
+                                     "{\"a\":" + std::string(5000, '[') + std::string(5000, ']') + "}",
+                                     "{\"messages\":" + std::string(200, '[') + "1" + std::string(200, ']') + "}",
+                                     std::string("{\"a\":\0}", 7),
+                                     std::string(1000, '\0'),
+                                     "\x1f\x8b\x08"};
   for (size_t cut = 1; cut < good.size(); cut += 7) bodies.push_back(good.substr(0, cut));
-  for (const char* member :
-       {"\"temperature\":NaN", "\"temperature\":Infinity", "\"temperature\":-Infinity", "\"temperature\":1e999",
-        "\"temperature\":1e18", "\"temperature\":-1", "\"temperature\":\"0\"", "\"temperature\":[]", "\"temperature\":01",
-        "\"temperature\":.5", "\"temperature\":+1", "\"max_tokens\":1e18", "\"max_tokens\":-5", "\"max_tokens\":0",
-        "\"max_tokens\":1.5", "\"max_tokens\":99999999999999999999999999", "\"n\":1e18", "\"n\":0", "\"top_p\":2",
-        "\"seed\":1e300", "\"stop\":[1]", "\"stop\":\"\"", "\"stream\":\"true\"", "\"tools\":{}", "\"tools\":[[]]",
-        "\"logit_bias\":{\"99999\":1}", "\"logit_bias\":{\"1\":1e18}", "\"model\":5", "\"user\":5",
-        "\"response_format\":{\"type\":\"json_object\"}", "\"tool_choice\":\"required\"", "\"functions\":[]",
-        "\"stream_options\":{}"}) {
+  for (const char* member : {"\"temperature\":NaN",
+                             "\"temperature\":Infinity",
+                             "\"temperature\":-Infinity",
+                             "\"temperature\":1e999",
+                             "\"temperature\":1e18",
+                             "\"temperature\":-1",
+                             "\"temperature\":\"0\"",
+                             "\"temperature\":[]",
+                             "\"temperature\":01",
+                             "\"temperature\":.5",
+                             "\"temperature\":+1",
+                             "\"max_tokens\":1e18",
+                             "\"max_tokens\":-5",
+                             "\"max_tokens\":0",
+                             "\"max_tokens\":1.5",
+                             "\"max_tokens\":99999999999999999999999999",
+                             "\"n\":1e18",
+                             "\"n\":0",
+                             "\"top_p\":2",
+                             "\"seed\":1e300",
+                             "\"stop\":[1]",
+                             "\"stop\":\"\"",
+                             "\"stream\":\"true\"",
+                             "\"tools\":{}",
+                             "\"tools\":[[]]",
+                             "\"logit_bias\":{\"99999\":1}",
+                             "\"logit_bias\":{\"1\":1e18}",
+                             "\"model\":5",
+                             "\"user\":5",
+                             "\"response_format\":{\"type\":\"json_object\"}",
+                             "\"tool_choice\":\"required\"",
+                             "\"functions\":[]",
+                             "\"stream_options\":{}"}) {
     bodies.push_back(good.substr(0, good.size() - 1) + "," + member + "}");
   }
   ASSERT_GE(bodies.size(), 80u);

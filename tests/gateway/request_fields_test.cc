@@ -55,11 +55,13 @@ const std::map<std::string, std::vector<std::string>>& WrongValues() {
       {"frequency_penalty", {"-2.1", "2.1", "\"0\""}},
       {"repetition_penalty", {"0", "-1", "2.1", "\"1\""}},
       {"logit_bias", {"1", "[]", "{\"x\":1}", "{\"-1\":1}", "{\"1\":101}", "{\"1\":\"a\"}"}},
-      {"tools", {"1", "{}", "[1]", "[{}]", "[{\"type\":\"function\"}]", "[{\"type\":\"x\",\"function\":{\"name\":\"f\"}}]",
-                 "[{\"type\":\"function\",\"function\":{\"name\":\"\"}}]",
-                 "[{\"type\":\"function\",\"function\":{\"name\":\"f\",\"strict\":true}}]",
-                 "[{\"type\":\"function\",\"function\":{\"name\":\"f\",\"parameters\":1}}]"}},
-      {"tool_choice", {"1", "\"x\"", "\"required\"", "\"auto\"", "{\"type\":\"function\",\"function\":{\"name\":\"f\"}}"}},
+      {"tools",
+       {"1", "{}", "[1]", "[{}]", "[{\"type\":\"function\"}]", "[{\"type\":\"x\",\"function\":{\"name\":\"f\"}}]",
+        "[{\"type\":\"function\",\"function\":{\"name\":\"\"}}]",
+        "[{\"type\":\"function\",\"function\":{\"name\":\"f\",\"strict\":true}}]",
+        "[{\"type\":\"function\",\"function\":{\"name\":\"f\",\"parameters\":1}}]"}},
+      {"tool_choice",
+       {"1", "\"x\"", "\"required\"", "\"auto\"", "{\"type\":\"function\",\"function\":{\"name\":\"f\"}}"}},
       {"reasoning_effort", {"1", "\"huge\"", "\"High\""}},
       {"chat_template_kwargs", {"1", "{\"x\":1}", "{\"enable_thinking\":1}", "{\"reasoning_effort\":\"huge\"}"}},
       {"enable_thinking", {"1", "\"no\""}},
@@ -124,11 +126,11 @@ TEST(RequestFields, EveryCompletionFieldIsHonouredOrRefusedByName) {
 }
 
 TEST(RequestFields, HonouredValuesReachTheRequest) {
-  const auto request = Chat(
-      R"("temperature":0.5,"top_p":0.25,"top_k":7,"min_p":0.125,"seed":-1,"stop":["a","b"],"logprobs":true,)"
-      R"("top_logprobs":3,"n":2,"presence_penalty":1,"frequency_penalty":-1,"repetition_penalty":1.5,)"
-      R"("logit_bias":{"5":-100},"max_completion_tokens":9,"stream":true,"stream_options":{"include_usage":true},)"
-      R"("clear_thinking":true,"reasoning_effort":"minimal","ignore_eos":true,"model":"m")");
+  const auto request =
+      Chat(R"("temperature":0.5,"top_p":0.25,"top_k":7,"min_p":0.125,"seed":-1,"stop":["a","b"],"logprobs":true,)"
+           R"("top_logprobs":3,"n":2,"presence_penalty":1,"frequency_penalty":-1,"repetition_penalty":1.5,)"
+           R"("logit_bias":{"5":-100},"max_completion_tokens":9,"stream":true,"stream_options":{"include_usage":true},)"
+           R"("clear_thinking":true,"reasoning_effort":"minimal","ignore_eos":true,"model":"m")");
   ASSERT_TRUE(request.ok()) << request.status().message();
   EXPECT_EQ(request->sampling.temperature, 0.5f);
   EXPECT_EQ(request->sampling.top_p, 0.25f);
@@ -150,9 +152,9 @@ TEST(RequestFields, HonouredValuesReachTheRequest) {
 }
 
 TEST(RequestFields, RequestFieldsWinOverTemplateArguments) {
-  const auto request = Chat(
-      R"("reasoning_effort":"low","enable_thinking":true,)"
-      R"("chat_template_kwargs":{"reasoning_effort":"high","enable_thinking":false,"clear_thinking":true})");
+  const auto request =
+      Chat(R"("reasoning_effort":"low","enable_thinking":true,)"
+           R"("chat_template_kwargs":{"reasoning_effort":"high","enable_thinking":false,"clear_thinking":true})");
   ASSERT_TRUE(request.ok()) << request.status().message();
   EXPECT_EQ(request->prompt.reasoning_effort, "low");
   EXPECT_FALSE(request->prompt.close_thinking);
@@ -180,9 +182,9 @@ TEST_P(Messages, AreTakenOrRefusedByPlace) {
   EXPECT_EQ(param, GetParam().param) << GetParam().messages << "\n" << request.status().message();
 }
 
-#define CALL(arguments) \
-  R"([{"role":"user","content":"x"},{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":)" \
-  arguments R"(}}]},{"role":"tool","tool_call_id":"a","content":"y"}])"
+#define CALL(arguments)                                                                                                                           \
+  R"([{"role":"user","content":"x"},{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":)" arguments \
+  R"(}}]},{"role":"tool","tool_call_id":"a","content":"y"}])"
 
 INSTANTIATE_TEST_SUITE_P(
     Shapes, Messages,
@@ -190,9 +192,8 @@ INSTANTIATE_TEST_SUITE_P(
         MessageCase{R"([{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}])", ""},
         MessageCase{R"([{"role":"developer","content":"x"},{"role":"user","content":"y"}])", ""},
         MessageCase{R"([{"role":"user","content":"x"},{"role":"system","content":"y"}])", ""},
-        MessageCase{R"([{"role":"user","content":"x","name":"joe"}])", ""},
-        MessageCase{CALL(R"("{\"a\":1}")"), ""}, MessageCase{CALL(R"("")"), ""}, MessageCase{CALL("{}"), ""},
-        MessageCase{CALL("null"), ""},
+        MessageCase{R"([{"role":"user","content":"x","name":"joe"}])", ""}, MessageCase{CALL(R"("{\"a\":1}")"), ""},
+        MessageCase{CALL(R"("")"), ""}, MessageCase{CALL("{}"), ""}, MessageCase{CALL("null"), ""},
         MessageCase{CALL(R"("[1]")"), "messages[1].tool_calls[0].function.arguments"},
         MessageCase{CALL(R"("{bad")"), "messages[1].tool_calls[0].function.arguments"},
         MessageCase{CALL("5"), "messages[1].tool_calls[0].function.arguments"},
@@ -211,8 +212,9 @@ INSTANTIATE_TEST_SUITE_P(
         MessageCase{R"([{"content":"x"}])", "messages[0].role"}, MessageCase{R"(["x"])", "messages[0]"},
         MessageCase{R"([{"role":"user","content":"x","tool_calls":[]}])", "messages[0].tool_calls"},
         MessageCase{R"([{"role":"user","content":"x"},{"role":"assistant","content":"y"}])", "messages[1]"},
-        MessageCase{R"([{"role":"user","content":"x"},{"role":"assistant","content":"y","audio":{}},{"role":"user","content":"z"}])",
-                    "messages[1].audio"},
+        MessageCase{
+            R"([{"role":"user","content":"x"},{"role":"assistant","content":"y","audio":{}},{"role":"user","content":"z"}])",
+            "messages[1].audio"},
         MessageCase{R"([{"role":"assistant","content":null,"reasoning":"r"},{"role":"user","content":"z"}])", ""},
         MessageCase{R"([{"role":"assistant"},{"role":"user","content":"z"}])", "messages[0].content"}));
 

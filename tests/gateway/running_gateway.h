@@ -47,8 +47,8 @@ class RunningGateway : public ::testing::Test {
 
   void Start() {
     if (!worker_) {
-      worker_ = std::make_unique<FakeWorker>([this](const engine::GenerateSpec& spec) { return director_(spec); },
-                                             kModelDir);
+      worker_ =
+          std::make_unique<FakeWorker>([this](const engine::GenerateSpec& spec) { return director_(spec); }, kModelDir);
     }
     config_.worker = worker_->address();
     gateway_ = std::make_unique<Gateway>(config_);
@@ -59,6 +59,7 @@ class RunningGateway : public ::testing::Test {
   HttpReply Post(const std::string& path, const std::string& body) {
     return Fetch(gateway_->port(), "POST", path, body);
   }
+  HttpReply Post(const std::string& path, const char* body) { return Post(path, std::string(body)); }
   HttpReply Post(const std::string& path, const Json& body) { return Post(path, body.dump()); }
   int port() const { return gateway_->port(); }
 

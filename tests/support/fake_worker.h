@@ -16,8 +16,8 @@ struct Script {
   std::chrono::milliseconds before_first{0};
   std::chrono::milliseconds between{0};
   bool by_length = false;
-  int32_t stop_id = -1;       // reported when not by_length
-  bool hang_at_end = false;   // goes on until cancelled
+  int32_t stop_id = -1;      // reported when not by_length
+  bool hang_at_end = false;  // goes on until cancelled
   uint32_t queue_position = 0;
   Status refuse;              // instead of Accepted
   Status break_after_chunks;  // instead of Finished
