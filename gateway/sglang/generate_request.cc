@@ -12,6 +12,7 @@ using openai::FieldReader;
 using openai::Shown;
 
 constexpr int64_t kMaxTopLogprobs = 1024;
+constexpr size_t kMaxChosenIds = 16'384;
 constexpr const char* kFields[] = {"text",           "input_ids",         "sampling_params",  "stream",
                                    "return_logprob", "logprob_start_len", "top_logprobs_num", "token_ids_logprob",
                                    "path",           "decode_from",       "logits_hash"};
@@ -80,10 +81,10 @@ void ReadLogprobs(FieldReader& fields, GenerateRequest& request) {
   request.top_logprobs = static_cast<uint32_t>(fields.Integer("top_logprobs_num", 0, kMaxTopLogprobs).value_or(0));
   if (const OrderedJson* chosen = fields.Get("token_ids_logprob"); chosen != nullptr) {
     auto ids = openai::ReadTokenIds(*chosen);
-    if (ids && ids->size() <= kMaxTopLogprobs) {
+    if (ids && ids->size() <= kMaxChosenIds) {
       request.chosen_ids = *std::move(ids);
     } else {
-      fields.Fail("token_ids_logprob", StrCat("must be a list of 1 to ", kMaxTopLogprobs, " token ids"));
+      fields.Fail("token_ids_logprob", StrCat("must be a list of 1 to ", kMaxChosenIds, " token ids"));
     }
   }
   if (!request.return_logprob && (request.top_logprobs > 0 || !request.chosen_ids.empty())) {

@@ -51,10 +51,21 @@ void Scheduler::PrefillUnit(Sequence& sequence) {
   if (!sequence.ended) EndChunk(sequence);
 }
 
+namespace {
+
+// Rows whose log-probabilities stay below the 4 MiB that a gRPC client takes by default; one row always fits.
+int64_t RowsOfOneMessage(const ScoreSpec& score) {
+  constexpr int64_t kPairs = 200'000;  // of id and log-probability, at most 14 bytes each
+  return std::max<int64_t>(1, kPairs / (score.top_k + static_cast<int64_t>(score.chosen.size()) + 1));
+}
+
+}  // namespace
+
 // Scores the next rows of the finished chunk; true when none is left.
 bool Scheduler::ScoreBlock(Sequence& sequence) {
   const int64_t end = sequence.prefilled + chunk_rows_;
-  const int64_t rows = std::min(score_block_rows_, end - next_scored_row_);
+  const int64_t rows =
+      std::min({score_block_rows_, RowsOfOneMessage(*sequence.spec().score()), end - next_scored_row_});
   if (rows <= 0) return true;
   const size_t vocab = static_cast<size_t>(engine_.vocab_size());
   engine_.ChunkLogits(next_scored_row_ - sequence.prefilled, rows, logits_.data());

@@ -21,8 +21,8 @@ struct RequestLimits {
   GenerationConfig defaults;  // for absent sampling fields and stop ids
 };
 
-constexpr int kMaxTopIds = 1024;     // log-probabilities per row; with kMaxChosenIds it keeps messages below 4 MiB
-constexpr int kMaxChosenIds = 1024;  // of a score request
+constexpr int kMaxTopIds = 1024;       // log-probabilities per row
+constexpr int kMaxChosenIds = 16'384;  // of a score request; enough for the union of many rows' candidates
 constexpr int kMaxStopIds = 1024;
 constexpr int kMaxForcedIds = 4096;
 constexpr int kMaxRequestIdBytes = 256;

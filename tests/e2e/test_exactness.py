@@ -82,7 +82,7 @@ class Exactness(unittest.TestCase):
                 return rounds
 
             busy = [InBackground(keep_busy, p, n) for p, n in zip(others, (7, 40, 150))]
-            wait_for(lambda: server.stats()["requests"]["running"] >= 2, 20, "other streams run")
+            wait_for(lambda: server.stats()["requests_running"] >= 2, 20, "other streams run")
             try:
                 self.check(server)
                 self.check(server)
