@@ -28,6 +28,9 @@ const kernels::Backend& ChooseBackend(const std::string& isa) {
 
 void Serve(const CpuTierConfig& config, StopSignal& stop) {
   SetLogLevel(ParseLogLevel(config.log_level).value_or(LogLevel::kInfo));
+  for (const auto& [name, value] : DescribeConfig(config)) {
+    Log(LogLevel::kInfo, "option", {{"name", name}, {"value", value}});
+  }
   Daemon daemon(ChooseBackend(config.isa), ChooseCpus(OfferOfThisMachine(), config.cpus, config.threads));
   if (!daemon.self_test().passed) {
     throw StartupError("self-test " + daemon.self_test().Summary() + "; another --isa may work");
