@@ -18,7 +18,7 @@ struct LoadOptions {
   // Lines for the log; silent when empty. The last one has `loaded in N.N s`.
   std::function<void(LogLevel, const std::string&)> log;
   // Bytes read and bytes to read, by one thread at a time, at most every 100 ms and at the end. An adopted home counts
-  // as read.
+  // as read. May throw to stop loading; an unfinished home is then removed.
   std::function<void(uint64_t done, uint64_t total)> progress;
 };
 
