@@ -46,13 +46,22 @@ Gateway::Gateway(const GatewayConfig& config)
                 .served_names = config.served_name,
                 .strict = config.strict,
                 .request_timeout = config.request_timeout},
-      server_(ServerOptionsOf(config), [this](const http::HttpRequest& request) { return router_.Route(request); }) {
+      server_(ServerOptionsOf(config), [this](const http::HttpRequest& request) { return Answer(request); }) {
   if (!config_.model_dir.empty()) {
     text_.LoadFrom(config_.model_dir);
     if (!text_.get()) throw StartupError(text_.problem());
   }
   AddRoutes();
   server_.Start();
+}
+
+http::HttpResponse Gateway::Answer(const http::HttpRequest& request) {
+  http::HttpResponse response = router_.Route(request);
+  // A client that left is counted as cancelled; /health tells a state, which is no error of its request.
+  if (response.status >= 400 && response.status != 499 && request.path != "/health") {
+    metrics_.CountError(response.status);
+  }
+  return response;
 }
 
 void Gateway::OnWorkerView(const engine::WorkerView& view) {
@@ -71,6 +80,10 @@ void Gateway::AddRoutes() {
   add("GET", "/health", serving::HandleHealth);
   add("GET", "/health/live", serving::HandleLive);
   add("GET", "/v1/models", serving::HandleModels);
+  for (const std::string& name : config_.served_name) add("GET", "/v1/models/" + name, serving::HandleModel);
+  for (const char* name : {"hearth-tiny", "glm-5.3-flash"}) {
+    add("GET", std::string("/v1/models/") + name, serving::HandleModel);
+  }
   add("GET", "/server_info", serving::HandleServerInfo);
   add("GET", "/stats", serving::HandleStats);
   add("GET", "/metrics", serving::HandleMetrics);

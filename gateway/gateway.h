@@ -24,6 +24,7 @@ class Gateway {
   GatewayMetrics& metrics() { return metrics_; }
 
  private:
+  http::HttpResponse Answer(const http::HttpRequest& request);
   void AddRoutes();
   void OnWorkerView(const engine::WorkerView& view);
 

@@ -25,7 +25,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kBacklog = 1024;
-constexpr size_t kStackBytes = 512 * 1024;
+constexpr size_t kStackBytes = 1024 * 1024;
 constexpr int kRequestsPerConnection = 10'000;
 
 // What the library sees of a connection: the cleaned head to read, the socket to write to. Bodies are read elsewhere.
@@ -244,6 +244,7 @@ class HttpServer::Impl : public httplib::Server {
     request.id = RequestId(request.Header("x-request-id"));
     request.client_left = [this, &connection] { return cut_ || connection.PeerLeft(); };
     HttpResponse response = Answer(request, connection);
+    request.body = {};  // not needed while the answer is sent
     response.headers.emplace_back("x-request-id", request.id);
     AddCors(options_.access, request, response);
     if (current_->must_close) const_cast<httplib::Request&>(from).set_header("Connection", "close");

@@ -1,6 +1,8 @@
 #include "gateway/openai/chat_request.h"
 
+#include <algorithm>
 #include <limits>
+#include <string_view>
 
 #include "gateway/openai/chat_messages.h"
 #include "gateway/openai/field_table.h"
@@ -16,6 +18,11 @@ struct Thinking {
   std::optional<bool> clear;
 };
 
+bool IsEffort(const std::string& word) {
+  constexpr std::string_view kWords[] = {"none", "minimal", "low", "medium", "high", "xhigh", "max"};
+  return std::find(std::begin(kWords), std::end(kWords), word) != std::end(kWords);
+}
+
 std::optional<bool> ReadThinkingSwitch(FieldReader& fields) {
   const OrderedJson* value = fields.Get("thinking");
   if (value == nullptr) return {};
@@ -30,6 +37,10 @@ std::optional<bool> ReadThinkingSwitch(FieldReader& fields) {
 Thinking ReadThinking(FieldReader& fields) {
   Thinking read;
   read.effort = fields.String("reasoning_effort");
+  if (read.effort && !IsEffort(*read.effort)) {
+    fields.Fail("reasoning_effort",
+                StrCat("is ", Shown(*read.effort), ", expected none, minimal, low, medium, high, xhigh or max"));
+  }
   read.enabled = fields.Bool("enable_thinking");
   if (const auto thinking = ReadThinkingSwitch(fields); thinking) {
     if (read.enabled && *read.enabled != *thinking) fields.Fail("thinking", "contradicts enable_thinking");
@@ -39,18 +50,15 @@ Thinking ReadThinking(FieldReader& fields) {
   return read;
 }
 
-void ApplyEffort(FieldReader& fields, const std::string& effort, ChatRequest& request) {
+void ApplyEffort(const std::string& effort, ChatRequest& request) {
   if (effort == "low" || effort == "minimal") {
     request.prompt.reasoning_effort = "low";
   } else if (effort == "high" || effort == "medium") {
     request.prompt.reasoning_effort = "high";
   } else if (effort == "max" || effort == "xhigh") {
     request.prompt.reasoning_effort = "max";
-  } else if (effort == "none") {
-    request.prompt.close_thinking = true;
   } else {
-    fields.Fail("reasoning_effort",
-                StrCat("is ", Shown(effort), ", expected none, minimal, low, medium, high, xhigh or max"));
+    request.prompt.close_thinking = true;
   }
 }
 
@@ -69,7 +77,7 @@ void ReadThinkingControls(FieldReader& fields, ChatRequest& request) {
     if (!own.enabled) own.enabled = theirs.enabled;
     if (!own.clear) own.clear = theirs.clear;
   }
-  if (own.effort) ApplyEffort(fields, *own.effort, request);
+  if (own.effort) ApplyEffort(*own.effort, request);
   // The effort line stays what it would have been: switching thinking off does not change the prompt's beginning.
   if (own.enabled) request.prompt.close_thinking = !*own.enabled;
   request.prompt.clear_thinking = own.clear.value_or(false);
@@ -120,6 +128,7 @@ Result<ChatRequest> ParseChatRequest(const OrderedJson& body, bool strict) {
   if (Status status = CheckFields(body, ChatFields(), strict, request.unknown_fields); !status.ok()) return status;
   FieldReader fields(body);
   request.model = fields.String("model").value_or("");
+  if (!fields.ok()) return fields.status();
   const OrderedJson* messages = fields.Get("messages");
   if (messages == nullptr) return InvalidArgument("messages is missing").WithParam("messages");
   Result<OrderedJson> normalized = NormalizeMessages(*messages);

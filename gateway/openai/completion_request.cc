@@ -63,7 +63,7 @@ Result<CompletionRequest> ParseCompletionRequest(const OrderedJson& body, bool s
     return status;
   FieldReader fields(body);
   request.model = fields.String("model").value_or("");
-  ReadPrompts(fields, request.prompts);
+  if (fields.ok()) ReadPrompts(fields, request.prompts);
   request.sampling = ReadSampling(fields);
   request.stops = ReadStops(fields);
   request.echo = fields.Bool("echo").value_or(false);

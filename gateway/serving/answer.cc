@@ -5,24 +5,24 @@
 namespace hearth::serving {
 namespace {
 
-void NoteRun(const http::HttpRequest& request, const GenerationRun& run, const Answer& answer) {
-  request.note->completion_tokens = static_cast<int64_t>(run.completion_tokens());
-  request.note->finish_reason = answer.finish_reason();
+void NoteRun(http::RequestNote& note, const GenerationRun& run, const Answer& answer) {
+  note.completion_tokens = static_cast<int64_t>(run.completion_tokens());
+  note.finish_reason = answer.finish_reason();
 }
 
-void Stream(const Services& services, const http::HttpRequest& request, GenerationRun& run, Answer& answer,
+void Stream(const Services& services, http::RequestNote& note, GenerationRun& run, Answer& answer,
             http::BodyWriter& body) {
   http::SseWriter sse(body);
   answer.SetStream(&sse);
   answer.Begin();
   const Status status = run.Run(answer);
-  NoteRun(request, run, answer);
+  NoteRun(note, run, answer);
   if (status.ok()) {
     answer.EndStream(run);
     sse.Done();
     return;
   }
-  request.note->error = status.message();
+  note.error = status.message();
   if (status.code() == StatusCode::kCancelled) return;
   services.metrics.CountError(http::HttpStatusOf(status.code()));
   sse.Event(http::ErrorBody(status));
@@ -40,13 +40,13 @@ http::HttpResponse RunAnswer(const Services& services, const http::HttpRequest& 
   if (stream) {
     http::HttpResponse response{.content_type = "text/event-stream"};
     response.headers.emplace_back("Cache-Control", "no-cache");
-    response.stream = [&services, request, run, answer](http::BodyWriter& body) {
-      Stream(services, request, *run, *answer, body);
+    response.stream = [&services, note = request.note, run, answer](http::BodyWriter& body) {
+      Stream(services, *note, *run, *answer, body);
     };
     return response;
   }
   const Status status = run->Run(*answer);
-  NoteRun(request, *run, *answer);
+  NoteRun(*request.note, *run, *answer);
   if (!status.ok()) return Failure(services, request, status);
   return {.body = WireText(answer->Whole(*run))};
 }

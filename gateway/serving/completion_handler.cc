@@ -4,6 +4,7 @@
 #include "gateway/openai/completion_request.h"
 #include "gateway/openai/request_body.h"
 #include "gateway/serving/completion_answer.h"
+#include "gateway/serving/score_rows.h"
 
 namespace hearth::serving {
 namespace {
@@ -32,12 +33,9 @@ Result<std::vector<PromptEcho>> MakeEchoes(const Services& services, const Ready
     if (request.logprobs >= 0 && ids.size() > 1) {
       const engine::ScoreSpec spec{
           .request_id = http_request.id, .ids = ids, .top_k = static_cast<uint32_t>(request.logprobs)};
-      const Status status =
-          services.client.Score(spec, Deadline::After(services.request_timeout), http_request.client_left,
-                                [&](engine::ScoreRow row) { echo.rows.push_back(std::move(row)); });
-      if (!status.ok()) return status;
-      if (echo.rows.size() != ids.size())
-        return Internal("the worker scored ", echo.rows.size(), " rows of ", ids.size());
+      Result<std::vector<engine::ScoreRow>> rows = ScoreRows(services, http_request, spec);
+      if (!rows.ok()) return rows.status();
+      echo.rows = *std::move(rows);
     }
     echoes.push_back(std::move(echo));
   }

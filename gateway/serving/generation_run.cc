@@ -28,7 +28,8 @@ GenerationRun::GenerationRun(const Services& services, const http::HttpRequest& 
 }
 
 GenerationRun::~GenerationRun() {
-  for (Choice& choice : choices_) SetPhase(choice, Phase::kEnded);
+  // Left running when the answer's head could not be sent.
+  (void)CancelledByClient(false);
   services_.metrics.e2e_latency.Observe(seconds());
 }
 
@@ -69,6 +70,7 @@ Status GenerationRun::Fail(Status status) {
     services_.monitor.Hint();
     status = Unavailable("the worker is not available: ", status.message());
   }
+  for (Choice& choice : choices_) SetPhase(choice, Phase::kEnded);
   Log(LogLevel::kWarning, "generation_failed", {{"request", request_id_}, {"status", status.ToString()}});
   return status;
 }
@@ -151,8 +153,8 @@ Status GenerationRun::Run(RunObserver& observer) {
   };
   while (running()) {
     const std::optional<engine::Event> event = NextEvent();
-    if (ClientLeft()) return CancelledByClient(false);
     if (!observer.CanWrite()) return CancelledByClient(observer.write_timed_out());
+    if (ClientLeft()) return CancelledByClient(false);
     if (!event) {
       if (Clock::now() - last_event < kSilence) continue;
       observer.OnSilence();

@@ -50,6 +50,15 @@ OrderedJson CpuTierJson(const engine::EngineStats& stats) {
           {"selftest", cpu.selftest}};
 }
 
+OrderedJson ModelJson(const std::string& name, const ReadyModel& model) {
+  static const std::time_t started = std::time(nullptr);
+  return {{"id", name},
+          {"object", "model"},
+          {"created", started},
+          {"owned_by", "hearth"},
+          {"max_model_len", model.info().max_model_len}};
+}
+
 }  // namespace
 
 http::HttpResponse HandleHealth(const Services& services, const http::HttpRequest&) {
@@ -83,16 +92,17 @@ http::HttpResponse HandleLive(const Services&, const http::HttpRequest&) {
 http::HttpResponse HandleModels(const Services& services, const http::HttpRequest& request) {
   const Result<ReadyModel> model = RequireReady(services);
   if (!model.ok()) return Failure(services, request, model.status());
-  static const std::time_t started = std::time(nullptr);
   OrderedJson list = OrderedJson::array();
-  for (const std::string& name : ServedNames(services)) {
-    list.push_back({{"id", name},
-                    {"object", "model"},
-                    {"created", started},
-                    {"owned_by", "hearth"},
-                    {"max_model_len", model->info().max_model_len}});
-  }
+  for (const std::string& name : ServedNames(services)) list.push_back(ModelJson(name, *model));
   return {.body = WireText({{"object", "list"}, {"data", std::move(list)}})};
+}
+
+http::HttpResponse HandleModel(const Services& services, const http::HttpRequest& request) {
+  const Result<ReadyModel> model = RequireReady(services);
+  if (!model.ok()) return Failure(services, request, model.status());
+  const std::string name = request.path.substr(std::string_view("/v1/models/").size());
+  if (Status status = CheckModelName(services, name); !status.ok()) return Failure(services, request, status);
+  return {.body = WireText(ModelJson(name, *model))};
 }
 
 http::HttpResponse HandleServerInfo(const Services& services, const http::HttpRequest& request) {

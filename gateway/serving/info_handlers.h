@@ -10,6 +10,8 @@ http::HttpResponse HandleHealth(const Services& services, const http::HttpReques
 // GET /health/live: the gateway alone.
 http::HttpResponse HandleLive(const Services& services, const http::HttpRequest& request);
 http::HttpResponse HandleModels(const Services& services, const http::HttpRequest& request);
+// GET /v1/models/NAME.
+http::HttpResponse HandleModel(const Services& services, const http::HttpRequest& request);
 http::HttpResponse HandleServerInfo(const Services& services, const http::HttpRequest& request);
 http::HttpResponse HandleStats(const Services& services, const http::HttpRequest& request);
 http::HttpResponse HandleMetrics(const Services& services, const http::HttpRequest& request);

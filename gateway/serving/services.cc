@@ -10,12 +10,26 @@ namespace hearth::serving {
 
 using engine::WorkerState;
 
+namespace {
+
+// Whether the tokenizer is there and belongs to the worker's model.
+Status CheckText(const engine::WorkerView& worker, const Services& services) {
+  const std::shared_ptr<const ModelText> text = services.text.get();
+  if (!text) return Unavailable(services.text.problem().empty() ? "no tokenizer yet" : services.text.problem());
+  const int64_t ids = text->tokenizer.vocab_size();
+  if (ids <= static_cast<int64_t>(worker.info.vocab_size)) return Status::Ok();
+  return Unavailable("the tokenizer of ", text->dir, " has ", ids, " ids, the worker's model ", worker.info.vocab_size,
+                     "; --model-dir names another folder");
+}
+
+}  // namespace
+
 std::string StateWord(const Services& services) {
   const auto view = services.monitor.view();
   if (!view->answers) return "worker_down";
   switch (view->info.state) {
     case WorkerState::kReady:
-      return services.text.get() ? "ready" : "no_tokenizer";
+      return CheckText(*view, services).ok() ? "ready" : "no_tokenizer";
     case WorkerState::kLoading:
       return "loading";
     case WorkerState::kDraining:
@@ -43,7 +57,7 @@ Result<ReadyModel> RequireReady(const Services& services) {
     default:
       return Unavailable("the worker has failed; its log says why");
   }
-  if (!model.text) return Unavailable(services.text.problem().empty() ? "no tokenizer yet" : services.text.problem());
+  if (Status status = CheckText(*model.worker, services); !status.ok()) return status;
   return model;
 }
 
@@ -112,9 +126,8 @@ void AddIgnored(const std::vector<std::string>& unknown, http::HttpResponse& res
   if (!list.empty()) response.headers.emplace_back("x-hearth-ignored", list);
 }
 
-http::HttpResponse Failure(const Services& services, const http::HttpRequest& request, const Status& status) {
+http::HttpResponse Failure(const Services&, const http::HttpRequest& request, const Status& status) {
   request.note->error = status.message();
-  services.metrics.CountError(http::HttpStatusOf(status.code()));
   return http::ErrorResponse(status);
 }
 

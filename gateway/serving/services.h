@@ -58,7 +58,7 @@ Status CheckBiases(const ReadyModel& model, const engine::SamplingParams& sampli
 // Lists the names in x-hearth-ignored, at most 20.
 void AddIgnored(const std::vector<std::string>& unknown, http::HttpResponse& response);
 
-// The answer to a failed request, counted and noted for the access log.
+// The answer to a failed request, noted for the access log.
 http::HttpResponse Failure(const Services& services, const http::HttpRequest& request, const Status& status);
 
 // `prefix` and 24 random hex digits.

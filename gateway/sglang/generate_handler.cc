@@ -4,6 +4,7 @@
 
 #include "gateway/http/error_response.h"
 #include "gateway/openai/request_body.h"
+#include "gateway/serving/score_rows.h"
 #include "gateway/sglang/generate_answer.h"
 #include "gateway/sglang/logprob_lists.h"
 
@@ -76,16 +77,11 @@ Status ScorePrompt(const Services& services, const http::HttpRequest& http_reque
                                .decode = request.decode_path,
                                .decode_from = request.decode_path ? request.decode_from : 0,
                                .logits_hash = request.logits_hash};
-  std::vector<engine::ScoreRow> rows;
-  const Status status = services.client.Score(spec, Deadline::After(services.request_timeout), http_request.client_left,
-                                              [&](engine::ScoreRow row) { rows.push_back(std::move(row)); });
-  if (!status.ok()) return status;
-  services.metrics.prompt_tokens.Increment(count);
-  if (rows.size() != count - first_row || rows.front().row != first_row || rows.back().top.empty()) {
-    return Internal("the worker scored ", rows.size(), " rows, expected ", count - first_row);
-  }
-  AddScoreLists(shape, prepared.ids, rows, meta);
-  output_ids = {rows.back().top.front().id};
+  Result<std::vector<engine::ScoreRow>> rows = serving::ScoreRows(services, http_request, spec);
+  if (!rows.ok()) return rows.status();
+  if (rows->back().top.empty()) return Internal("the worker's last row names no token");
+  AddScoreLists(shape, prepared.ids, *rows, meta);
+  output_ids = {rows->back().top.front().id};
   return Status::Ok();
 }
 

@@ -85,7 +85,9 @@ void CheckTable(std::span<const Field> fields, Parse parse) {
       EXPECT_EQ(result.status().param().substr(0, name.size()), name) << value << ": " << result.status().message();
     };
     const bool in_base = name == "messages" || name == "prompt";
-    if (!in_base) EXPECT_TRUE(parse("\"" + name + "\":null").ok()) << "null counts as absent";
+    if (!in_base) {
+      EXPECT_TRUE(parse("\"" + name + "\":null").ok()) << "null counts as absent";
+    }
     switch (field.treatment) {
       case Treatment::kHonoured: {
         ASSERT_EQ(WrongValues().count(name), 1u) << "give it wrong values";
