@@ -33,6 +33,8 @@ function(hearth_test name)
   target_compile_definitions(${name} PRIVATE HEARTH_SOURCE_DIR="${PROJECT_SOURCE_DIR}" HEARTH_BIN_DIR="${CMAKE_BINARY_DIR}/bin")
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest GTest::gmock GTest::gtest_main hearth_warnings)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  # Test code need not be fast; the libraries that it tests keep the build type's optimisation.
+  target_compile_options(${name} PRIVATE -O1)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT})
 endfunction()
