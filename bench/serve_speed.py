@@ -86,6 +86,7 @@ def main():
         time.sleep(10)
         idle = (cpu_seconds(server) - before) / 10 * 100
         server.kill("worker")
+        harness.wait_for(lambda: server.health()[0] == 503, 5, "the gateway notices")
         begin = time.monotonic()
         server.start("worker")
         server.wait_ready()

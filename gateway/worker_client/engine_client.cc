@@ -82,8 +82,12 @@ Status EngineClient::Score(const ScoreSpec& spec, Deadline deadline, const std::
 }
 
 Result<ModelInfo> EngineClient::GetModelInfo(std::chrono::milliseconds timeout) {
+  const auto deadline = std::chrono::system_clock::now() + timeout;
+  // This is the call that is made over and over while a worker starts. Between calls that fail at once nobody would
+  // read the channel's socket, and a connection could take seconds to come up.
+  if (!impl_->channel->WaitForConnected(deadline)) return Unavailable("no worker answers at ", impl_->target);
   grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + timeout);
+  context.set_deadline(deadline);
   pb::ModelInfo info;
   if (const grpc::Status status = impl_->stub->GetModelInfo(&context, {}, &info); !status.ok()) return FromGrpc(status);
   return FromProto(info);
