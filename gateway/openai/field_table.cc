@@ -107,7 +107,7 @@ Status CheckField(const Field& field, const OrderedJson& value) {
       const OrderedJson accepted = OrderedJson::parse(field.only);
       if (std::find(accepted.begin(), accepted.end(), value) != accepted.end()) return Status::Ok();
       std::string list;
-      for (const OrderedJson& one : accepted) list += (list.empty() ? "" : " or ") + text::JsonText(one);
+      for (const OrderedJson& one : accepted) list += StrCat(list.empty() ? "" : " or ", text::JsonText(one));
       return InvalidArgument(name, " must be ", list, ": ", field.note).WithParam(name);
     }
   }
@@ -155,7 +155,7 @@ std::string FieldsMarkdown(std::span<const Field> fields) {
       word += " ";
       bool first = true;
       for (const OrderedJson& one : OrderedJson::parse(field.only)) {
-        word += (std::exchange(first, false) ? "`" : ", `") + text::JsonText(one) + "`";
+        word += StrCat(std::exchange(first, false) ? "`" : ", `", text::JsonText(one), "`");
       }
     }
     std::string note = field.note;

@@ -63,7 +63,7 @@ openai::ResponseHead NewHead(const Services& services, const ReadyModel& model, 
   return {.id = NewId(id_prefix),
           .created = static_cast<int64_t>(std::time(nullptr)),
           .model = model_name.empty() ? services.served_names.front() : model_name,
-          .fingerprint = "hearth-" + std::string(Version()) + "-" + model.info().fingerprint.substr(0, 12)};
+          .fingerprint = StrCat("hearth-", Version(), "-", model.info().fingerprint.substr(0, 12))};
 }
 
 }  // namespace hearth::serving

@@ -195,7 +195,7 @@ TEST_F(ChatApi, StopStringsNeverLeakAndEndTheGeneration) {
 
 TEST_F(ChatApi, SeveralChoicesHaveTheirOwnSeeds) {
   director_ = [](const engine::GenerateSpec& spec) {
-    return Saying("t</think>answer " + std::to_string(spec.sampling.seed.value_or(0)));
+    return Saying(StrCat("t</think>answer ", spec.sampling.seed.value_or(0)));
   };
   Start();
   Json request = Chat("Hi");
@@ -205,7 +205,7 @@ TEST_F(ChatApi, SeveralChoicesHaveTheirOwnSeeds) {
   ASSERT_EQ(body["choices"].size(), 3u);
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(body["choices"][i]["index"], i);
-    EXPECT_EQ(body["choices"][i]["message"]["content"], "answer " + std::to_string(40 + i));
+    EXPECT_EQ(body["choices"][i]["message"]["content"], StrCat("answer ", 40 + i));
   }
 }
 

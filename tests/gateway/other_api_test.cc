@@ -14,14 +14,14 @@ class OtherApi : public RunningGateway {
 };
 
 TEST_F(OtherApi, CompletionsTakeAllPromptShapes) {
-  director_ = [](const engine::GenerateSpec& spec) { return Saying("n" + std::to_string(spec.prompt_ids.size())); };
+  director_ = [](const engine::GenerateSpec& spec) { return Saying(StrCat("n", spec.prompt_ids.size())); };
   Start();
   const std::vector<int32_t> ids = Ids("one two three");
   struct Case {
     Json prompt;
     std::vector<std::string> texts;
   };
-  const std::string n = "n" + std::to_string(ids.size());
+  const std::string n = StrCat("n", ids.size());
   for (const Case& c : std::initializer_list<Case>{{Json("one two three"), {n}},
                                                    {Json(ids), {n}},
                                                    {Json::array({"one two three", "one two three"}), {n, n}},
