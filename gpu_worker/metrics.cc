@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/base/version.h"
+#include "gpu_worker/request_log.h"
 
 namespace hearth {
 namespace {
@@ -132,6 +133,8 @@ void WorkerMetrics::Scored(double seconds) {
   scored_.Increment();
   request_time_.Observe(seconds);
 }
+
+void WorkerMetrics::Ended(const RequestSpec& spec, const Outcome& outcome) { LogRequest(spec, outcome); }
 
 void WorkerMetrics::Failed(StatusCode code, RequestPhase phase) {
   if (code == StatusCode::kCancelled) {

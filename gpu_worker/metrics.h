@@ -23,7 +23,7 @@ struct WorkerGauges {
   bool cpu_tier_up = false;
 };
 
-// Every metric of this process. All series exist from the start.
+// Every metric of this process, and the log line of each request. All series exist from the start.
 class WorkerMetrics final : public LoopObserver {
  public:
   // `mode`: label of hearth_build_info.
@@ -40,6 +40,7 @@ class WorkerMetrics final : public LoopObserver {
   void DecodeStep(double seconds, int64_t rows) override;
   void Finished(FinishReason reason, double seconds) override;
   void Scored(double seconds) override;
+  void Ended(const RequestSpec& spec, const Outcome& outcome) override;
   void Failed(StatusCode code, RequestPhase phase) override;
 
  private:

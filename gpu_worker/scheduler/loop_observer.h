@@ -7,13 +7,16 @@
 
 namespace hearth {
 
+struct RequestSpec;
+
 enum class RequestPhase { kQueued, kPrefill, kDecode, kPaused };
 inline const char* PhaseName(RequestPhase phase) {
   constexpr const char* kNames[] = {"queued", "prefill", "decode", "paused"};
   return kNames[static_cast<int>(phase)];
 }
 
-// Hears what happens to requests, for metrics. Called on the step thread (Failed also on others); must be quick.
+// Hears what happens to requests, for metrics and the log. Called on the step thread (Failed also on others); must be
+// quick.
 class LoopObserver {
  public:
   virtual ~LoopObserver() = default;
@@ -24,6 +27,8 @@ class LoopObserver {
   virtual void DecodeStep(double /*seconds*/, int64_t /*rows*/) {}
   virtual void Finished(FinishReason /*reason*/, double /*seconds_since_submit*/) {}
   virtual void Scored(double /*seconds_since_submit*/) {}
+  // Every request, once, with its outcome; any thread.
+  virtual void Ended(const RequestSpec& /*spec*/, const Outcome& /*outcome*/) {}
   virtual void Failed(StatusCode /*code*/, RequestPhase /*phase*/) {}
 };
 

@@ -6,6 +6,7 @@
 #include "common/base/check.h"
 #include "gpu_worker/scheduler/admission.h"
 #include "gpu_worker/scheduler/batch_plan.h"
+#include "gpu_worker/scheduler/end_queued.h"
 
 namespace hearth {
 namespace {
@@ -73,8 +74,7 @@ void Scheduler::DropDead() {
   for (const auto& request : queue_.TakeDead(now)) {
     const bool cancelled = request->cancelled.load();
     Status status = cancelled ? Cancelled("the client has left") : DeadlineExceeded("the deadline passed while queued");
-    observer_.Failed(status.code(), RequestPhase::kQueued);
-    request->outbox.Push(Outcome{.status = std::move(status)});
+    EndQueued(*request, std::move(status), observer_);
     on_end_(*request);
   }
   for (const auto& sequence : sequences_) {
@@ -166,6 +166,7 @@ void Scheduler::End(Sequence& sequence, Outcome outcome) {
     usage.decode_seconds = SecondsSince(sequence.first_token);
   }
   outcome.usage = usage;
+  observer_.Ended(sequence.spec(), outcome);
   sequence.request->outbox.Push(std::move(outcome));
   on_end_(*sequence.request);
 }

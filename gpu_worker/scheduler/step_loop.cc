@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "gpu_worker/scheduler/admission.h"
+#include "gpu_worker/scheduler/end_queued.h"
 
 namespace hearth {
 namespace {
@@ -51,8 +52,7 @@ Result<Generation> StepLoop::Submit(RequestSpec spec, std::function<void()> read
 void StepLoop::Cancel(Request& request) {
   if (request.ended.load() || request.cancelled.exchange(true)) return;
   if (queue_.Remove(&request)) {
-    observer_.Failed(StatusCode::kCancelled, RequestPhase::kQueued);
-    request.outbox.Push(Outcome{.status = Cancelled("the client has left")});
+    EndQueued(request, Cancelled("the client has left"), observer_);
     Ended(request);
   } else {
     Wake();
@@ -124,8 +124,7 @@ void StepLoop::Run() {
   for (const auto& task : tasks) task();
   scheduler_.FailAll(stopping);
   for (const auto& request : queue_.TakeAll()) {
-    observer_.Failed(stopping.code(), RequestPhase::kQueued);
-    request->outbox.Push(Outcome{.status = stopping});
+    EndQueued(*request, stopping, observer_);
     Ended(*request);
   }
   std::lock_guard lock(mutex_);

@@ -53,7 +53,10 @@ class SchedulerTest : public testing::Test {
 
   Deadline::Clock::time_point now_ = Deadline::Clock::now();
   FakeEngine::Shape shape_;
-  LoopObserver observer_;
+  struct CountingObserver : LoopObserver {
+    void Ended(const RequestSpec&, const Outcome&) override { ++ended; }
+    int ended = 0;
+  } observer_;
   std::unique_ptr<FakeEngine> engine_;
   std::unique_ptr<RequestQueue> queue_;
   std::unique_ptr<Scheduler> scheduler_;
@@ -426,6 +429,7 @@ TEST_F(SchedulerTest, TwoThousandRandomRequestsLeaveNothingBehind) {
   }
   RunDry();
   EXPECT_EQ(ended_, 2000);
+  EXPECT_EQ(observer_.ended, 2000);
   EXPECT_EQ(finished + cancelled + late + exhausted, 2000);
   EXPECT_GT(finished, 200);
   EXPECT_GT(cancelled, 100);
