@@ -1,6 +1,7 @@
 #include "gpu_worker/worker.h"
 
 #include <cmath>
+#include <filesystem>
 #include <sstream>
 
 #include "common/base/byte_size.h"
@@ -158,7 +159,7 @@ EngineParts Worker::MakeParts() {
   parts.limits = {
       .vocab_size = model_->config.vocab_size, .context = settings_.context, .defaults = model_->generation};
   v1::ModelInfo& info = parts.info;
-  info.set_model_dir(config_.model);
+  info.set_model_dir(std::filesystem::absolute(config_.model).lexically_normal().string());
   info.set_fingerprint(model_->fingerprint);
   info.set_vocab_size(static_cast<uint32_t>(model_->config.vocab_size));
   info.set_max_model_len(static_cast<uint32_t>(settings_.context));

@@ -88,6 +88,8 @@ inline ValueWords Words(const float&) { return {"a number", "X"}; }
 inline ValueWords Words(const std::vector<std::string>&) { return {"texts separated by commas", "A,B"}; }
 template <std::integral T>
 ValueWords Words(const T&) {
+  // The limits of 64 bits tell a reader nothing.
+  if constexpr (sizeof(T) >= 8) return {std::is_signed_v<T> ? "a whole number" : "a whole number, 0 or more", "N"};
   return {"a whole number from " + std::to_string(std::numeric_limits<T>::min()) + " to " +
               std::to_string(std::numeric_limits<T>::max()),
           "N"};
