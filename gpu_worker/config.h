@@ -146,7 +146,7 @@ struct WorkerConfig {
                      .help = "most slots of the expert cache; auto: as many as fit"},
           max_slots);
     visit(OptionSpec{.flag = "--cpu-lane",
-                     .help = "forces or forbids the CPU lane in fast mode",
+                     .help = "forces (also in exact mode, for tests) or forbids the CPU lane",
                      .allowed = {"auto", "always", "never"}},
           cpu_lane);
     visit(OptionSpec{.flag = "--force-source",

@@ -61,7 +61,7 @@ Settings Settle(const WorkerConfig& config, const ModelConfig& model) {
 
 bool UsesCpuTier(const WorkerConfig& config) {
   if (config.cpu_tier.empty()) return false;
-  const bool forced = config.force_source == "cpu" || config.force_source == "random";
+  const bool forced = config.cpu_lane == "always" || config.force_source == "cpu" || config.force_source == "random";
   return forced || (!config.exact() && config.cpu_lane != "never");
 }
 

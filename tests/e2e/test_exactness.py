@@ -60,12 +60,15 @@ class Exactness(unittest.TestCase):
                 self.check(server)
 
     def test_does_not_depend_on_lanes(self):
-        for source in ("hit", "pcie", "cpu"):
-            with self.subTest(source=source), self.start("--force-source", source) as server:
+        for flags, used in ((("--force-source", "hit"), "vram"), (("--force-source", "pcie"), "pcie"),
+                            (("--force-source", "cpu"), "cpu"), (("--cpu-lane", "always"), "cpu"),
+                            (("--cpu-lane", "never"), "vram")):
+            with self.subTest(flags=flags), self.start(*flags) as server:
+                wait_for(lambda: used != "cpu" or server.stats()["cpu_tier"]["up"], 10, "the CPU tier is up")
+                before = server.stats()["lanes"]["picks"]
                 self.check(server)
-                picks = server.stats()["lanes"]["picks"]
-                used = {"hit": "vram", "pcie": "pcie", "cpu": "cpu"}[source]
-                self.assertGreater(picks[used], 0, picks)
+                after = server.stats()["lanes"]["picks"]
+                self.assertGreaterEqual(after[used] - before[used], DECODED * 7 * 4 // 2, after)
 
     def test_does_not_depend_on_other_streams(self):
         items = panel()
@@ -97,8 +100,8 @@ class Exactness(unittest.TestCase):
             with self.start(home=home) as server:
                 self.check(server)
                 server.kill("worker")
-                server.start("worker")
                 wait_for(lambda: server.health()[0] == 503, 5, "the gateway notices")
+                server.start("worker")
                 server.wait_ready()
                 self.assertIn("adopted", server.log("worker"))
                 self.check(server)

@@ -98,6 +98,7 @@ TEST(Settings, ACpuTierIsUsedInFastModeOrWhenForced) {
   EXPECT_FALSE(UsesCpuTier(Parse({"--mode", "exact"})));
   EXPECT_FALSE(UsesCpuTier(Parse({"--cpu-lane", "never"})));
   EXPECT_TRUE(UsesCpuTier(Parse({"--mode", "exact", "--force-source", "cpu"})));
+  EXPECT_TRUE(UsesCpuTier(Parse({"--mode", "exact", "--cpu-lane", "always"})));
 }
 
 TEST(Settings, RefusesADeviceThatIsNotThere) {
