@@ -16,8 +16,8 @@ void WorkerConfig::Validate(Problems& p) const {
             context_tokens, "256 to 16777216, or auto");
   p.Require(Unset(sequences, sequences >= 1 && sequences <= 1024), "--max-sequences", sequences, "1 to 1024, or auto");
   p.Require(max_batch_size >= 1, "--max-batch-size", max_batch_size, "1 or more");
-  p.Require(chunk_size >= 64 && chunk_size <= 32768 && chunk_size % 64 == 0, "--chunk-size", chunk_size,
-            "a multiple of 64 from 64 to 32768");
+  p.Require(Unset(chunk_size, chunk_size >= 64 && chunk_size <= 32768 && chunk_size.value_or(0) % 64 == 0),
+            "--chunk-size", chunk_size, "a multiple of 64 from 64 to 32768, or auto");
   p.Require(max_queue >= 1 && max_queue <= 65536, "--max-q-size", max_queue, "1 to 65536");
   p.Require(Unset(max_slots, max_slots >= 1), "--ec-max-slots", max_slots, "1 or more, or auto");
   const auto gib = [&](const char* flag, double value) {

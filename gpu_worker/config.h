@@ -27,7 +27,7 @@ struct WorkerConfig {
   std::optional<int64_t> context_tokens;
   std::optional<int64_t> sequences;
   int64_t max_batch_size = 8;
-  int64_t chunk_size = 8192;
+  std::optional<int64_t> chunk_size;
   int64_t max_queue = 256;
   std::string kv_type = "auto";
 
@@ -104,10 +104,11 @@ struct WorkerConfig {
                      .help = "sequences admitted at once; auto: 4, or 64 when the model's state is small"},
           sequences);
     visit(OptionSpec{.flag = "--max-batch-size", .help = "most rows of one decode step"}, max_batch_size);
-    visit(
-        OptionSpec{
-            .flag = "--chunk-size", .aliases = {"-chunk_size"}, .help = "tokens of a prefill chunk, a multiple of 64"},
-        chunk_size);
+    visit(OptionSpec{.flag = "--chunk-size",
+                     .aliases = {"-chunk_size"},
+                     .help = "tokens of a prefill chunk, a multiple of 64; auto: 8192, on the host device 1024, so "
+                             "that one layer never takes long there"},
+          chunk_size);
     visit(OptionSpec{.flag = "--max-q-size", .help = "requests that may wait; more are refused"}, max_queue);
     visit(OptionSpec{.flag = "--kv-type",
                      .help = "how latents and pool keys are stored; auto is f32 on the host",

@@ -13,6 +13,8 @@ namespace hearth {
 namespace {
 
 constexpr int64_t kDefaultContext = 131072;
+// Cancellation and decode steps wait for the end of a layer; with 1,024 tokens one takes some tens of milliseconds here.
+constexpr int64_t kHostChunk = 1024;
 constexpr int64_t kFewSequences = 4, kManySequences = 64;
 constexpr size_t kSmallStateBytes = 4 * kMiB;
 // The emulated card of the host device: a common one, but at most half of the RAM that is there.
@@ -46,6 +48,7 @@ Settings Settle(const WorkerConfig& config, const ModelConfig& model) {
     out.remarks.push_back(StrCat("-cs is ", out.pool_tokens, ": one request gets at most the model's ",
                                  model.max_position_embeddings, " tokens, the rest of the pool serves others"));
   }
+  out.chunk_size = config.chunk_size.value_or(kHostChunk);
   const bool small = SequenceStore::StateBytesPerSlot(model) <= kSmallStateBytes;
   out.sequences = config.sequences.value_or(small ? kManySequences : kFewSequences);
   out.max_batch_rows = std::min(config.max_batch_size, out.sequences);

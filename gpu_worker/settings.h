@@ -29,6 +29,7 @@ struct Settings {
   int64_t context = 0;      // most prompt and completion tokens of a request
   int64_t pool_tokens = 0;  // of all sequences
   int64_t sequences = 0;
+  int64_t chunk_size = 0;
   int64_t max_batch_rows = 0;
   kernels::KvType kv_type = kernels::KvType::kF32;
   std::vector<std::string> remarks;  // what was clamped or has no effect, for the log

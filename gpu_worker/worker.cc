@@ -55,7 +55,7 @@ Worker::Worker(const WorkerConfig& config, std::vector<std::pair<std::string, st
                                                                  .pool_tokens = settings_.pool_tokens,
                                                                  .kv_type = settings_.kv_type});
   StartExperts();
-  const Decoder::Limits limits{.chunk_size = config_.chunk_size, .max_batch_rows = settings_.max_batch_rows};
+  const Decoder::Limits limits{.chunk_size = settings_.chunk_size, .max_batch_rows = settings_.max_batch_rows};
   decoder_ = std::make_unique<Decoder>(model_->config, model_->weights, *kernels_.backend, *experts_, *store_, limits);
   engine_ = std::make_unique<DecoderEngine>(*decoder_, *store_, model_->config, limits,
                                             [this] { return PicksOf(experts_->stats()); });
@@ -171,7 +171,7 @@ EngineParts Worker::MakeParts() {
   info.set_max_running(static_cast<uint32_t>(settings_.sequences));
   info.set_max_queue(static_cast<uint32_t>(config_.max_queue));
   info.set_kv_pool_tokens(static_cast<uint32_t>(store_->total_tokens()));
-  info.set_chunk_size(static_cast<uint32_t>(config_.chunk_size));
+  info.set_chunk_size(static_cast<uint32_t>(settings_.chunk_size));
   info.set_kv_type(settings_.kv_type == kernels::KvType::kF16 ? "f16" : "f32");
   info.set_version(Version());
   for (const auto& [name, value] : flags_) (*info.mutable_flags())[name] = value;

@@ -39,7 +39,7 @@ TEST(WorkerConfig, KnowsTheOldNames) {
              {"GLM53_CT_SWZ", "1"}});
   EXPECT_EQ(config.model, "/x");
   EXPECT_TRUE(config.exact());
-  EXPECT_EQ(config.chunk_size, 512);
+  EXPECT_EQ(config.chunk_size, std::optional<int64_t>(512));
   EXPECT_EQ(config.max_queue, 9);
   const Settings settings = Settle(config, Model(8192, 2));
   EXPECT_EQ(settings.context, 4096);
