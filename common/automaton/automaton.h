@@ -12,9 +12,9 @@ namespace hearth {
 // A recursive automaton over bytes and added tokens: the language that a constrained generation must stay in. The
 // gateway compiles it from a JSON schema, a regular expression or a tool list; the worker walks it and masks tokens.
 //
-// Rules are small nondeterministic automata that may call each other, so nesting needs no bound in the automaton itself.
-// An ordinary token is read byte by byte; an added token (a tag such as <tool_call>) is one symbol of its own and never
-// matches bytes. Generation may stop where rule 0 can end with an empty stack.
+// Rules are small nondeterministic automata that may call each other, so nesting needs no bound in the automaton
+// itself. An ordinary token is read byte by byte; an added token (a tag such as <tool_call>) is one symbol of its own
+// and never matches bytes. Generation may stop where rule 0 can end with an empty stack.
 struct Automaton {
   static constexpr uint32_t kVersion = 1;
   // Bounds that Parse enforces; a larger automaton is refused.
@@ -27,14 +27,17 @@ struct Automaton {
     int32_t value = 0;          // kToken: id of an added token; kCall: rule
     int32_t target = 0;         // state of the same rule (kCall: where to go on after the return)
     // kAnyToken: every added token except stop tokens and those in `except` of the automaton.
+    bool operator==(const Edge&) const = default;
   };
   struct State {
     std::vector<Edge> edges;
     bool end = false;  // the rule may end here
+    bool operator==(const State&) const = default;
   };
   struct Rule {
     int32_t start = 0;  // index into states
-    std::string name;   // for messages
+    std::string name;   // for messages; Serialize keeps the first 255 bytes
+    bool operator==(const Rule&) const = default;
   };
 
   std::vector<Rule> rules;  // 0 is the whole
@@ -50,9 +53,15 @@ struct Automaton {
   // A chain of single bytes; returns `to`.
   int32_t AddText(int32_t from, std::string_view text, int32_t to);
 
+  // Whether it can be walked: bounds, every index, no rule that calls itself before reading anything (right recursion
+  // is fine), and a language that is not empty.
+  Status Check() const;
+
   std::string Serialize() const;
-  // Untrusted bytes: checks version, bounds and every index; refuses rules that call themselves before reading anything.
+  // Untrusted bytes: checks their form, and Check().
   static Result<Automaton> Parse(std::string_view bytes);
+
+  bool operator==(const Automaton&) const = default;
 };
 
 }  // namespace hearth
