@@ -55,6 +55,8 @@ for name in "${stages[@]}"; do
       stage "unit, golden and link tests" ctest --preset release -j "$jobs"
       stage "tokenizer against the tokenizers package" \
         "$python" tests/gateway/text/tokenizer_parity.py build/release/bin/hearth-text models/hearth-tiny
+      stage "chat prompts against the template" \
+        "$python" tests/gateway/text/template_parity.py build/release/bin/hearth-text
       stage "checkpoints of other shapes against the reference" \
         "$python" tests/gpu_worker/model/odd_checkpoints.py --bin build/release/tests/score_checkpoint
       ;;
