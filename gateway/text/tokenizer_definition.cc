@@ -5,8 +5,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "gateway/text/byte_alphabet.h"
-#include "gateway/text/tokenizer_file.h"
+#include "common/text/byte_alphabet.h"
+#include "common/text/tokenizer_file.h"
 
 namespace hearth::text {
 namespace {

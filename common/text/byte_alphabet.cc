@@ -1,9 +1,7 @@
-#include "gateway/text/byte_alphabet.h"
+#include "common/text/byte_alphabet.h"
 
 #include <array>
 #include <cstdint>
-
-#include "gateway/text/utf8.h"
 
 namespace hearth::text {
 namespace {
@@ -29,11 +27,15 @@ constexpr auto kByteOfSymbol = MakeTable();
 std::optional<std::string> BytesFromSymbols(std::string_view symbols) {
   std::string bytes;
   bytes.reserve(symbols.size());
-  for (size_t i = 0; i < symbols.size();) {
-    const CodePoint c = CodePointAt(symbols, i);
-    if (c.value >= kSymbols || kByteOfSymbol[c.value] < 0) return std::nullopt;
-    bytes.push_back(static_cast<char>(kByteOfSymbol[c.value]));
-    i += c.bytes;
+  for (size_t i = 0; i < symbols.size(); ++i) {
+    // The alphabet ends before U+0800, so a symbol has one byte or two.
+    uint32_t symbol = static_cast<unsigned char>(symbols[i]);
+    if (symbol >= 0x80) {
+      if (symbol >= 0xE0 || i + 1 == symbols.size()) return std::nullopt;
+      symbol = (symbol & 0x1F) << 6 | (static_cast<unsigned char>(symbols[++i]) & 0x3F);
+    }
+    if (symbol >= kSymbols || kByteOfSymbol[symbol] < 0) return std::nullopt;
+    bytes.push_back(static_cast<char>(kByteOfSymbol[symbol]));
   }
   return bytes;
 }

@@ -1,4 +1,4 @@
-#include "gateway/text/tokenizer_file.h"
+#include "common/text/tokenizer_file.h"
 
 #include <limits>
 
