@@ -32,6 +32,8 @@ class AutomatonWalker {
     Renew();
     set_ = space_->NextToken(set_, added_token);
   }
+  // What no automaton reads.
+  void Leave() { set_ = WalkSpace::kDead; }
 
   // The text may end here.
   bool can_end() const { return space_->can_end(set_); }
