@@ -22,13 +22,15 @@ fail() {
   exit 2
 }
 
-once=0 once_text="Explain zero-copy model offloading." keep_home=0 build=1 port="" host=127.0.0.1 home_base="" model=""
+once=0 once_text="Explain zero-copy model offloading." keep_home=0 build=1 port=""
+host=${HEARTH_HOST:-127.0.0.1} home_base="" model="" run="" home=""
 passed=()
 while [ $# -gt 0 ]; do
   case $1 in
     --once)
       once=1
-      if [ $# -gt 1 ] && [[ $2 != -* ]]; then
+      # A text may begin with a dash; what looks like a flag is one.
+      if [ $# -gt 1 ] && [[ ! $2 =~ ^--?[A-Za-z][A-Za-z0-9_-]*(=.*)?$ ]]; then
         once_text=$2
         shift
       fi
@@ -87,28 +89,29 @@ while [ $# -gt 0 ]; do
   shift "${#words[@]}"
 done
 
-model=${model:-${GLM53_MODEL_DIR:-$here/models/hearth-tiny}}
+model=${model:-${HEARTH_MODEL:-${GLM53_MODEL_DIR:-$here/models/hearth-tiny}}}
 [[ $model == /* ]] || model=$caller/$model
 [ -z "$home_base" ] || [[ $home_base == /* ]] || home_base=$caller/$home_base
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
-if [ $once = 1 ]; then
-  [ -n "$port" ] || port=$(free_port)
-  # A second server may run beside us: no fixed ports (0 takes a free one).
-  worker_flags=(--metrics-port 0 "${worker_flags[@]+"${worker_flags[@]}"}")
-  tier_flags=(--metrics-port 0 "${tier_flags[@]+"${tier_flags[@]}"}")
+if [ -z "$port" ]; then
+  if [ $once = 1 ]; then port=0; else port=${HEARTH_PORT:-${PORT:-30000}}; fi
 fi
-port=${port:-${PORT:-30000}}
+[ "$port" != 0 ] || port=$(free_port)
+url_host=$host
+case $host in 0.0.0.0) url_host=127.0.0.1 ;; ::) url_host='[::1]' ;; *:*) url_host="[$host]" ;; esac
+url=http://$url_host:$port
 
-run=$(mktemp -d "${TMPDIR:-/tmp}/hearth.XXXXXX")
-if [ -z "$home_base" ]; then
-  home_base=${HEARTH_HOME_DIR:-/dev/shm}
-  [ -z "${HEARTH_HOME_DIR:-}" ] && [ -d /run/hearth ] && [ -w /run/hearth ] && home_base=/run/hearth
+# Another server on our port would answer our own questions about health.
+listens() { (exec 3<>"/dev/tcp/$1/$2") 2>/dev/null; }
+if [[ $port =~ ^[0-9]{1,5}$ ]] && listens "$(tr -d '[]' <<<"$url_host")" "$port"; then
+  fail "port $port of $host is in use; stop what listens there or choose another --port"
 fi
-# A folder of our own makes it certain that only our files are removed at the end.
-home=$home_base
-if [ $keep_home = 0 ]; then
-  home=$(mktemp -d "$home_base/hearth-serve.XXXXXX") || { rm -rf "$run"; fail "cannot write to $home_base; give another --home-dir"; }
-fi
+# A second server may run beside us: the metrics ports are the usual ones when they are free, else any (0).
+metrics_port() { if [ $once = 1 ] || listens 127.0.0.1 "$1"; then echo 0; else echo "$1"; fi; }
+[ -n "${HEARTH_METRICS_PORT:-}" ] || {
+  worker_flags=(--metrics-port "$(metrics_port 30101)" "${worker_flags[@]+"${worker_flags[@]}"}")
+  tier_flags=(--metrics-port "$(metrics_port 30102)" "${tier_flags[@]+"${tier_flags[@]}"}")
+}
 
 declare -A pid_of
 stop_child() {  # NAME SECONDS: SIGTERM, and SIGKILL when the time is over
@@ -128,11 +131,34 @@ cleanup() {
   stop_child gateway 40
   stop_child gpu-worker 20
   stop_child cpu-tier 5
-  rm -rf "$run"
-  [ $keep_home = 1 ] || rm -rf "$home"
+  [ -z "$run" ] || rm -rf "$run"
+  [ $keep_home = 1 ] || [ -z "$home" ] || rm -rf "$home"
 }
 trap cleanup EXIT
 trap 'exit 0' TERM INT HUP
+
+# Folders of our own make it certain that only our files are removed at the end. We and our children hold a lock on each,
+# so what a killed predecessor left is known by its free lock, and removed.
+own_folder() {  # VARIABLE PREFIX
+  local left made
+  for left in "$2".??????; do
+    [ ! -f "$left/serve.lock" ] || flock -n "$left/serve.lock" rm -rf "$left" || true
+  done
+  made=$(mktemp -d "$2.XXXXXX" 2>/dev/null) || fail "cannot write to $(dirname "$2"); ${3}"
+  printf -v "$1" %s "$made"
+  exec {lock}>"$made/new.lock"
+  flock -n "$lock"
+  mv "$made/new.lock" "$made/serve.lock"  # seen by others only once it is held
+}
+if [ -z "$home_base" ]; then
+  home_base=${HEARTH_HOME_DIR:-/dev/shm}
+  [ -z "${HEARTH_HOME_DIR:-}" ] && [ -d /run/hearth ] && [ -w /run/hearth ] && home_base=/run/hearth
+fi
+own_folder run "${TMPDIR:-/tmp}/hearth" "set TMPDIR"
+if [ $keep_home = 1 ]; then worker_home=$home_base; else
+  own_folder home "$home_base/hearth-serve" "give another --home-dir"
+  worker_home=$home
+fi
 
 # Children get a session of their own, so that Ctrl-C reaches this script alone, and end when this script is killed.
 start() {  # NAME FLAG...
@@ -148,15 +174,11 @@ start() {  # NAME FLAG...
 start_tier() { start cpu-tier --grpc-listen "unix:$run/cpu_tier.sock" "${tier_flags[@]+"${tier_flags[@]}"}"; }
 start_worker() {
   start gpu-worker -m "$model" --grpc-listen "unix:$run/worker.sock" --cpu-tier "unix:$run/cpu_tier.sock" \
-    --home-dir "$home" "${worker_flags[@]+"${worker_flags[@]}"}"
+    --home-dir "$worker_home" "${worker_flags[@]+"${worker_flags[@]}"}"
 }
 start_tier
 start_worker
 start gateway --host "$host" --port "$port" --worker "unix:$run/worker.sock" "${gateway_flags[@]+"${gateway_flags[@]}"}"
-
-url_host=$host
-case $host in 0.0.0.0) url_host=127.0.0.1 ;; ::) url_host='[::1]' ;; *:*) url_host="[$host]" ;; esac
-url=http://$url_host:$port
 
 show_logs() { [ $once = 0 ] || tail -q -n 20 "$run"/*.log >&2 || true; }
 # Before the server was ready once, an exit is a refusal with its own line: pass the code on.
@@ -166,7 +188,8 @@ while ! curl -fs -m 2 -o /dev/null "$url/health"; do
       code=0
       wait "${pid_of[$name]}" || code=$?
       unset "pid_of[$name]"
-      show_logs
+      # In its own words, without the log around them.
+      [ $once = 0 ] || grep -v '^[0-9T:.-]*Z ' "$run/$name.log" | tail -n 20 >&2 || true
       say "hearth-$name did not start (exit code $code)"
       exit $((code == 0 ? 1 : code))
     fi

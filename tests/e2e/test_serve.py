@@ -99,6 +99,36 @@ class Serve(unittest.TestCase):
             process.communicate(timeout=60)
         self.assert_nothing_remains()
 
+    def test_two_serve_side_by_side_and_a_taken_port_is_refused(self):
+        first, port = self.serve()
+        try:
+            for once in ([], ["--once", "Hello!"]):
+                done = subprocess.run([SERVE, *once, "--port", str(port)], capture_output=True, text=True, timeout=600)
+                self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+                self.assertIn(str(port), done.stderr)
+                self.assertEqual(done.stdout, "")
+            # No flag keeps the metrics ports of the two apart.
+            second = subprocess.Popen([SERVE, "--port", str(free_port())], stdout=subprocess.PIPE,
+                                      stderr=subprocess.DEVNULL, text=True)
+            self.assertIn("ready", second.stdout.readline())
+            second.terminate()
+            second.communicate(timeout=60)
+            self.assertEqual(second.returncode, 0)
+        finally:
+            first.terminate()
+            first.communicate(timeout=60)
+        self.assert_nothing_remains()
+
+    def test_the_next_start_removes_what_a_killed_one_left(self):
+        process, _ = self.serve()
+        process.kill()
+        process.communicate(timeout=60)
+        wait_for(lambda: our_processes() == self.processes, 30, "the children end with their script")
+        self.assertNotEqual(shared_files(), self.files, "a killed script cannot tidy up")
+        done = self.once("- Hello!")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assert_nothing_remains()
+
     def test_passes_a_refusal_on(self):
         done = subprocess.run([SERVE, "--port", str(free_port()), "--metrics-port", "0", "-m", "/nowhere/at/all"],
                               capture_output=True, text=True, timeout=120)
