@@ -1,15 +1,29 @@
 """Each way to fail arrives as the exception type that the openai package has for it."""
 
+import json
 import os
 import subprocess
 import sys
 import threading
 import unittest
+import urllib.error
+import urllib.request
 
 import openai
 from support import BIN, MODEL, ClientTest, Server, free_port, idle, sdk, temporary_folder, user, wait_for
 
 FAKE_WORKER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fake_worker.py")
+
+
+def health(port):
+    """The state that /health tells; None while the gateway does not answer."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5) as response:
+            return json.load(response)["state"]
+    except urllib.error.HTTPError as error:
+        return json.load(error)["state"]
+    except OSError:
+        return None
 
 
 class Requests(ClientTest):
@@ -131,7 +145,8 @@ class Unavailable(unittest.TestCase):
             self.assertIn("worker", caught.exception.message)
 
     def test_a_worker_in_every_other_state(self):
-        for state, word in (("loading", "load"), ("draining", "drain"), ("failed", "worker")):
+        for state, health_state, word in (("loading", "loading", "load"), ("draining", "draining", "drain"),
+                                          ("failed", "worker_failed", "worker")):
             with self.subTest(state), temporary_folder() as folder:
                 address, port = f"unix:{folder}/w.sock", free_port()
                 processes = [
@@ -140,16 +155,7 @@ class Unavailable(unittest.TestCase):
                                      stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)]
                 try:
                     with openai.OpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key="x", max_retries=0) as client:
-                        def known():
-                            try:
-                                client.models.list()
-                            except openai.APIConnectionError:
-                                return False
-                            except openai.APIStatusError as error:
-                                return word in error.message and "no answer" not in error.message
-                            return False
-
-                        wait_for(known, 20, f"the gateway knows that the worker is {state}")
+                        wait_for(lambda: health(port) == health_state, 20, f"health says {health_state}")
                         self.assert_503_everywhere(client, word)
                 finally:
                     for process in processes:
