@@ -153,11 +153,24 @@ void Worker::WarmUp() {
   }
 }
 
+// A model directory without a usable tokenizer.json still generates; only constraints need to know what ids stand for.
+void Worker::OfferConstraints(RequestLimits& limits) const {
+  Result<VocabularyBytes> vocabulary = VocabularyBytes::Read(config_.model, limits.vocab_size);
+  if (vocabulary.ok()) {
+    auto shared = std::make_shared<const ConstraintVocabulary>(*std::move(vocabulary));
+    limits.constraints = std::make_shared<ConstraintCache>(std::move(shared));
+  } else {
+    limits.no_constraints = vocabulary.status().message();
+    Log(LogLevel::kWarning, "no_constraints", {{"text", limits.no_constraints}});
+  }
+}
+
 EngineParts Worker::MakeParts() {
   EngineParts parts;
   parts.loop = loop_.get();
   parts.limits = {
       .vocab_size = model_->config.vocab_size, .context = settings_.context, .defaults = model_->generation};
+  OfferConstraints(parts.limits);
   v1::ModelInfo& info = parts.info;
   info.set_model_dir(std::filesystem::absolute(config_.model).lexically_normal().string());
   info.set_fingerprint(model_->fingerprint);

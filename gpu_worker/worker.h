@@ -44,6 +44,7 @@ class Worker {
   void StartExperts();
   void WarmUp();
   EngineParts MakeParts();
+  void OfferConstraints(RequestLimits& limits) const;
   WorkerGauges ReadGauges() const;
 
   const WorkerConfig config_;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/base/deadline.h"
+#include "gpu_worker/constraint/constraint_progress.h"
 #include "gpu_worker/scheduler/outbox.h"
 #include "gpu_worker/scheduler/sampling_params.h"
 
@@ -28,6 +29,7 @@ struct GenerateSpec {
   std::vector<int32_t> stop_ids;  // empty: nothing but max_tokens ends it
   int top_logprobs = -1;          // -1: no log-probabilities, 0: of the sampled token only
   std::optional<ForcedAfter> forced_after;
+  std::optional<ConstraintSpec> constraint;
 };
 
 struct ScoreSpec {

@@ -34,6 +34,17 @@ void ApplyBias(const SamplingParams& params, std::span<float> logits) {
   }
 }
 
+// NaN stays what it is, so that a broken row is seen whatever the mask says.
+void ApplyMask(std::span<const uint64_t> allowed, std::span<float> logits) {
+  for (size_t id = 0; id < logits.size(); ++id) {
+    if ((allowed[id / 64] >> (id % 64) & 1) == 0 && !std::isnan(logits[id])) logits[id] = kMinusInfinity;
+  }
+}
+
+bool AllMinusInfinity(std::span<const float> logits) {
+  return std::all_of(logits.begin(), logits.end(), [](float logit) { return logit == kMinusInfinity; });
+}
+
 // Brings the best `params.top_k`, then the top_p and min_p part of them, to the front of scratch.ids in falling order;
 // returns how many. weights[i] belongs to ids[i].
 size_t Shortlist(const SamplingParams& params, std::span<const float> logits, float best, SamplerScratch& scratch) {
@@ -90,27 +101,32 @@ int32_t Draw(std::span<const int32_t> ids, std::span<const double> weights, doub
   for (size_t i = ids.size(); i-- > 0;) {
     if (weights[i] > 0) return ids[i];
   }
-  return -1;
+  return kUnusableRow;
 }
 
 }  // namespace
 
 int32_t SampleToken(std::span<const float> raw, const SamplingParams& params, const TokenHistory& history,
-                    uint64_t position, SamplerScratch& scratch) {
+                    uint64_t position, SamplerScratch& scratch, std::span<const uint64_t> allowed) {
   std::span<const float> logits = raw;
-  if (params.counts_tokens() || !params.logit_bias.empty()) {
+  if (params.counts_tokens() || !params.logit_bias.empty() || !allowed.empty()) {
     scratch.logits.assign(raw.begin(), raw.end());
     if (params.counts_tokens()) ApplyPenalties(params, history, scratch.logits);
     ApplyBias(params, scratch.logits);
+    if (!allowed.empty()) ApplyMask(allowed, scratch.logits);
     logits = scratch.logits;
   }
   int32_t best = -1;
   for (int32_t id = 0; id < static_cast<int32_t>(logits.size()); ++id) {
     const float logit = logits[static_cast<size_t>(id)];
-    if (std::isnan(logit)) return -1;
+    if (std::isnan(logit)) return kUnusableRow;
     if (best < 0 || logit > logits[static_cast<size_t>(best)]) best = id;
   }
-  if (best < 0 || !std::isfinite(logits[static_cast<size_t>(best)])) return -1;
+  if (best < 0) return kUnusableRow;
+  if (!std::isfinite(logits[static_cast<size_t>(best)])) {
+    const bool masked = logits[static_cast<size_t>(best)] == kMinusInfinity && !AllMinusInfinity(raw);
+    return masked ? kNothingAllowed : kUnusableRow;
+  }
   if (params.temperature == 0) return best;
 
   const float best_logit = logits[static_cast<size_t>(best)];

@@ -25,9 +25,12 @@ struct SamplerScratch {
 
 // Draws the token at `position` (absolute, counted from the first prompt token) from a logits row. Pure: the same
 // arguments give the same id. Order of work: repetition penalty (prompt and generated), frequency and presence penalty
-// (generated), bias and bans, temperature, top_k, top_p over what top_k left, min_p relative to the most likely id.
-// Ties go to the lower id. Returns -1 when the row holds NaN, or nothing can be drawn from it.
+// (generated), bias and bans, the mask, temperature, top_k, top_p over what top_k left, min_p relative to the most
+// likely id. Ties go to the lower id. `allowed` has a bit for each id that may be drawn; empty: all may. Returns
+// kUnusableRow when the row holds NaN or +inf, or nothing but -inf; kNothingAllowed when bans and mask leave nothing of
+// it.
 int32_t SampleToken(std::span<const float> logits, const SamplingParams& params, const TokenHistory& history,
-                    uint64_t position, SamplerScratch& scratch);
+                    uint64_t position, SamplerScratch& scratch, std::span<const uint64_t> allowed = {});
+constexpr int32_t kUnusableRow = -1, kNothingAllowed = -2;
 
 }  // namespace hearth

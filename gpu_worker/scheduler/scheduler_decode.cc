@@ -113,9 +113,11 @@ void Scheduler::TakeRow(Sequence& sequence, std::span<const float> logits) {
 void Scheduler::TakeGenerated(Sequence& sequence, std::span<const float> logits) {
   TokenVerdict verdict = TakeToken(sequence, logits, scratch_);
   if (!verdict.status.ok()) return Fail(sequence, std::move(verdict.status));
-  ++counts_.completion_tokens;
   const Time now = options_.now();
-  if (sequence.generated == 1) {
+  if (verdict.drawn) ++counts_.completion_tokens;
+  if (!verdict.drawn) {
+    // The constraint's text was complete already.
+  } else if (sequence.generated == 1) {
     sequence.first_token = now;
     sequence.usage.prefill_seconds = std::chrono::duration<double>(now - sequence.admitted).count();
     observer_.FirstToken(SecondsSince(sequence.request->submitted));

@@ -35,6 +35,7 @@ struct Sequence {
   int64_t forced = 0;  // ids of forced_after already put
   bool forcing_off = false;
   TokenHistory history;  // filled only when penalties look at it
+  std::optional<ConstraintProgress> constraint;
 
   Time admitted, first_token, last_token;
   RequestUsage usage;

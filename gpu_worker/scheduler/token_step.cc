@@ -20,6 +20,44 @@ std::optional<int32_t> ForcedId(const Sequence& sequence, const GenerateSpec& sp
   return rule.ids[static_cast<size_t>(sequence.forced)];
 }
 
+Status NothingLeft(const Sequence& sequence) {
+  if (!sequence.constraint) {
+    return InvalidArgument("logit_bias bans every token after ", sequence.fed, " tokens").WithParam("logit_bias");
+  }
+  return InvalidArgument("logit_bias or an impossible logit bans every token that the constraint admits after ",
+                         sequence.generated, " tokens")
+      .WithParam("constraint");
+}
+
+// Samples under the constraint's mask. Nothing: the verdict says why.
+std::optional<int32_t> Sample(Sequence& sequence, const GenerateSpec& spec, std::span<const float> logits,
+                              SamplerScratch& scratch, TokenVerdict& verdict) {
+  std::span<const uint64_t> allowed;
+  if (sequence.constraint) {
+    const Result<const TokenMask*> mask = sequence.constraint->Mask();
+    if (!mask.ok()) {
+      verdict.status = mask.status();
+      return std::nullopt;
+    }
+    if (*mask != nullptr && (*mask)->empty) {
+      verdict.finished = FinishReason::kStop;
+      verdict.drawn = false;
+      return std::nullopt;
+    }
+    if (*mask != nullptr) allowed = (*mask)->bits;
+  }
+  const auto position = static_cast<uint64_t>(sequence.fed);
+  const int32_t id = SampleToken(logits, spec.sampling, sequence.history, position, scratch, allowed);
+  if (id >= 0) return id;
+  if (id == kNothingAllowed && sequence.constraint && sequence.constraint->can_end()) {
+    verdict.finished = FinishReason::kStop;
+    verdict.drawn = false;
+    return std::nullopt;
+  }
+  verdict.status = id == kNothingAllowed ? NothingLeft(sequence) : UnusableRow(sequence.fed);
+  return std::nullopt;
+}
+
 }  // namespace
 
 TokenVerdict TakeToken(Sequence& sequence, std::span<const float> logits, SamplerScratch& scratch) {
@@ -28,13 +66,17 @@ TokenVerdict TakeToken(Sequence& sequence, std::span<const float> logits, Sample
   HEARTH_CHECK(generate != nullptr, "a scored sequence draws no tokens");
   TokenVerdict verdict;
 
+  if (generate->constraint && !sequence.constraint) sequence.constraint.emplace(*generate->constraint);
   const std::optional<int32_t> forced = ForcedId(sequence, *generate);
-  const int32_t id =
-      forced ? *forced
-             : SampleToken(logits, generate->sampling, sequence.history, static_cast<uint64_t>(sequence.fed), scratch);
-  if (id < 0) {
-    verdict.status = UnusableRow(sequence.fed);
-    return verdict;
+  const std::optional<int32_t> chosen = forced ? forced : Sample(sequence, *generate, logits, scratch, verdict);
+  if (!chosen) return verdict;
+  const int32_t id = *chosen;
+  if (sequence.constraint) {
+    verdict.status = sequence.constraint->Advance(id);
+    if (!verdict.status.ok()) {
+      if (forced) verdict.status = std::move(verdict.status).WithParam("forced_after");
+      return verdict;
+    }
   }
   if (forced) ++sequence.forced;
   const bool may_still_force = generate->forced_after && sequence.forced == 0;

@@ -41,10 +41,6 @@ grpc::ServerWriteReactor<v1::GenerateResponse>* EngineService::Generate(grpc::Ca
     return reactor;
   }
   auto* reactor = new GenerateReactor((*parts)->deterministic);
-  if (!request->constraint().empty()) {
-    reactor->Refuse({grpc::StatusCode::UNIMPLEMENTED, "constrained decoding is not offered", "param=constraint"});
-    return reactor;
-  }
   Result<RequestSpec> spec = ParseGenerate(*request, (*parts)->limits, RandomSeed());
   if (!spec.ok()) {
     reactor->Refuse(ToGrpc(spec.status()));

@@ -64,6 +64,41 @@ Result<ForcedAfter> ParseForced(const v1::ForcedAfter& in, int32_t vocab_size) {
   return out;
 }
 
+Result<ConstraintSpec> ParseConstraint(const v1::GenerateRequest& request, const RequestLimits& limits) {
+  const v1::Constraint& in = request.constraint();
+  if (limits.constraints == nullptr) {
+    return FailedPrecondition("constraints are not offered: ", limits.no_constraints).WithParam("constraint");
+  }
+  if (in.automaton().size() > kMaxAutomatonBytes) {
+    return InvalidArgument("constraint.automaton has ", in.automaton().size(), " bytes, at most ", kMaxAutomatonBytes,
+                           " are allowed")
+        .WithParam("constraint.automaton");
+  }
+  ConstraintProgram::Stops stops{
+      .ids = request.stop_ids().empty() ? limits.defaults.eos_ids : ToVector(request.stop_ids()),
+      .ending = !request.ignore_eos()};
+  ConstraintSpec out;
+  if (in.has_start_after()) {
+    if (in.start_after() < 0 || in.start_after() >= limits.vocab_size) {
+      return InvalidArgument("constraint.start_after is ", in.start_after(), ", expected an id from 0 to ",
+                             limits.vocab_size - 1)
+          .WithParam("constraint.start_after");
+    }
+    if (std::find(stops.ids.begin(), stops.ids.end(), in.start_after()) != stops.ids.end()) {
+      return InvalidArgument("constraint.start_after is ", in.start_after(), ", which is a stop id")
+          .WithParam("constraint.start_after");
+    }
+    out.start_after = in.start_after();
+  }
+  out.must_begin = in.must_begin();
+  Result<std::shared_ptr<ConstraintProgram>> program = limits.constraints->Get(in.automaton(), std::move(stops));
+  if (!program.ok()) {
+    return InvalidArgument("constraint.automaton: ", program.status().message()).WithParam("constraint.automaton");
+  }
+  out.program = *std::move(program);
+  return out;
+}
+
 }  // namespace
 
 Result<RequestSpec> ParseGenerate(const v1::GenerateRequest& request, const RequestLimits& limits,
@@ -103,6 +138,11 @@ Result<RequestSpec> ParseGenerate(const v1::GenerateRequest& request, const Requ
     Result<ForcedAfter> forced = ParseForced(request.forced_after(), limits.vocab_size);
     if (!forced.ok()) return forced.status();
     spec.forced_after = *std::move(forced);
+  }
+  if (request.has_constraint()) {
+    Result<ConstraintSpec> constraint = ParseConstraint(request, limits);
+    if (!constraint.ok()) return constraint.status();
+    spec.constraint = *std::move(constraint);
   }
   return RequestSpec{.id = request.request_id(),
                      .tokens = ToVector(request.prompt_ids()),

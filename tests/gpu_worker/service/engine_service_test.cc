@@ -165,8 +165,8 @@ TEST_F(EngineServiceTest, ErrorsHaveCodeAndField) {
   EXPECT_EQ(FromGrpc(bad.status).param(), "prompt_ids");
   EXPECT_EQ(Generate(Prompt(Tokens(4001, 1), 1)).status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
   v1::GenerateRequest constrained = Prompt({1}, 1);
-  constrained.set_constraint("x");
-  EXPECT_EQ(Generate(constrained).status.error_code(), grpc::StatusCode::UNIMPLEMENTED);
+  constrained.mutable_constraint()->set_automaton("x");
+  EXPECT_EQ(Generate(constrained).status.error_code(), grpc::StatusCode::FAILED_PRECONDITION) << "no vocabulary here";
 }
 
 TEST_F(EngineServiceTest, AFullQueueIsRefusedBeforeAnythingIsAccepted) {
