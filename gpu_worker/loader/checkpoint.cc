@@ -20,8 +20,8 @@ constexpr uint64_t kMaxIndex = 200'000'000;
 
 Json ParseOrThrow(const std::string& text, const std::string& what) {
   Result<Json> parsed = ParseJson(text, what);
-  if (!parsed.ok()) throw StartupError(parsed.status().message());
-  if (!parsed->is_object()) throw StartupError(what + ": is no JSON object");
+  if (!parsed.ok()) throw StartupError(parsed.status().message() + kFetchAgain);
+  if (!parsed->is_object()) throw StartupError(what + ": is no JSON object" + std::string(kFetchAgain));
   return *std::move(parsed);
 }
 
@@ -92,14 +92,14 @@ Checkpoint::Checkpoint(const std::string& directory) : directory_(directory) {
     const std::string name = file.is_string() ? file.get<std::string>() : "";
     if (!PlainFileName(name)) {
       throw StartupError(index_path + ": weight_map puts " + tensor + " into " + ShowJson(file) +
-                         ", expected the name of a file in the same directory");
+                         ", expected the name of a file in the same directory" + kFetchAgain);
     }
     if (!std::binary_search(present.begin(), present.end(), name)) {
       throw StartupError(directory_ + "/" + name + ": does not exist, but " + kIndexName + " puts " + tensor +
-                         " into it; the download is incomplete");
+                         " into it" + kFetchAgain);
     }
   }
-  if (names.empty()) throw StartupError(directory_ + ": has no *.safetensors file");
+  if (names.empty()) throw StartupError(directory_ + ": has no *.safetensors file" + kFetchAgain);
   OpenFiles({names.begin(), names.end()});
   ApplyIndex(weight_map);
   AddStrayNames();
@@ -137,7 +137,7 @@ void Checkpoint::ApplyIndex(const Json& weight_map) {
     const auto found = tensors.find(name);
     if (found == tensors.end()) {
       throw StartupError(directory_ + "/" + *at + ": tensor " + name + ": is not in the file, but " + kIndexName +
-                         " puts it there");
+                         " puts it there" + kFetchAgain);
     }
     tensors_[name] = found->second;
   }
@@ -160,7 +160,8 @@ void Checkpoint::CheckMarkers() const {
   }
   if (quantized == nullptr) return;
   throw StartupError(directory_ + ": the codebook is " + codebook_setting_ +
-                     ", but no module has a marker tensor (for example " + quantized->name + "): they were lost");
+                     ", but no module has a marker tensor (for example " + quantized->name + "): they were lost" +
+                     kFetchAgain);
 }
 
 std::vector<std::string> Checkpoint::Names() const {

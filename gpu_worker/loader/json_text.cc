@@ -47,7 +47,8 @@ Result<Json> ParseJson(const std::string& text, const std::string& what) {
   } catch (const Json::exception& error) {
     std::string reason = error.what();
     for (char& c : reason) {
-      if (static_cast<unsigned char>(c) < 0x20) c = ' ';
+      // The text quotes what was read, which may be anything.
+      if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7e) c = '?';
     }
     return InvalidArgument(what, ": not valid JSON: ", reason.substr(0, 200));
   }

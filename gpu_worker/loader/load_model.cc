@@ -37,7 +37,7 @@ void CheckMemory(uint64_t weights, uint64_t home, const LoadOptions& options) {
 
 template <typename T>
 T ValueOrThrow(Result<T> result, const std::string& directory) {
-  if (!result.ok()) throw StartupError(directory + "/" + result.status().message());
+  if (!result.ok()) throw StartupError(directory + "/" + result.status().message() + kFetchAgain);
   return *std::move(result);
 }
 

@@ -56,7 +56,7 @@ const TensorInfo* MatrixPlanner::Find(const std::string& name) {
 const TensorInfo& MatrixPlanner::Require(const std::string& name, const std::string& instead) {
   if (const TensorInfo* tensor = Find(name)) return *tensor;
   throw StartupError(source_.Place() + ": tensor " + name + ": is missing" +
-                     (instead.empty() ? "" : ", and there is no " + instead + " either"));
+                     (instead.empty() ? "" : ", and there is no " + instead + " either") + kFetchAgain);
 }
 
 const TensorInfo* MatrixPlanner::Vector(const std::string& name, const std::vector<int64_t>& shape) {

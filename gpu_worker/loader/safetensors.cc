@@ -17,7 +17,7 @@ constexpr uint64_t kMaxHeader = 100'000'000;
 constexpr size_t kMaxRank = 8;
 
 [[noreturn]] void Refuse(const std::string& path, const std::string& reason) {
-  throw StartupError(path + ": " + reason);
+  throw StartupError(path + ": " + reason + kFetchAgain);
 }
 
 // One entry of the header. Returns what is wrong with it, "" when nothing is.
@@ -61,7 +61,7 @@ std::string ReadEntry(const Json& entry, uint64_t data_bytes, TensorInfo* tensor
 std::vector<TensorInfo> ParseSafetensorsHeader(const std::string& header, uint64_t data_begin, uint64_t file_bytes,
                                                const std::string& path) {
   Result<Json> parsed = ParseJson(header, path + ": header");
-  if (!parsed.ok()) throw StartupError(parsed.status().message());
+  if (!parsed.ok()) throw StartupError(parsed.status().message() + kFetchAgain);
   if (!parsed->is_object()) Refuse(path, "header: is no JSON object");
   std::vector<TensorInfo> tensors;
   for (const auto& [name, entry] : parsed->items()) {

@@ -50,10 +50,13 @@ class TensorSource {
   virtual std::string Fingerprint() const = 0;
 };
 
-// "PATH: tensor NAME: reason"
+// What would help where a checkpoint is incomplete or damaged.
+inline constexpr char kFetchAgain[] = "; fetch the checkpoint again, or choose another with -m";
+
+// "PATH: tensor NAME: reason; what would help"
 template <typename... Parts>
 [[noreturn]] void RefuseTensor(const TensorSource& source, const TensorInfo& tensor, const Parts&... parts) {
-  throw StartupError(StrCat(source.Place(tensor), ": tensor ", tensor.name, ": ", parts...));
+  throw StartupError(StrCat(source.Place(tensor), ": tensor ", tensor.name, ": ", parts..., kFetchAgain));
 }
 
 }  // namespace hearth

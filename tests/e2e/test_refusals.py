@@ -11,6 +11,8 @@ import unittest
 
 from harness import BIN, MODEL, SHARED_MEMORY, SLOW, free_port
 
+HELP = "fetch the checkpoint again, or choose another with -m"
+
 
 class Refusals(unittest.TestCase):
     def setUp(self):
@@ -57,7 +59,7 @@ class Refusals(unittest.TestCase):
         model = self.model_copy()
         shard = f"{model}/model-00001-of-00002.safetensors"
         os.truncate(shard, os.path.getsize(shard) // 2)
-        self.refuse_worker(model, ["model-00001-of-00002.safetensors"])
+        self.refuse_worker(model, ["model-00001-of-00002.safetensors", "truncated", HELP])
 
     def test_wrong_dtype(self):
         model = self.model_copy()
@@ -67,24 +69,24 @@ class Refusals(unittest.TestCase):
             header[name]["dtype"] = "I16"
 
         self.edit_header(f"{model}/model-00002-of-00002.safetensors", change)
-        self.refuse_worker(model, [name, "I16"])
+        self.refuse_worker(model, [name, "I16", HELP])
 
     def test_missing_tensor(self):
         model = self.model_copy()
         name = "model.language_model.norm.weight"
         self.edit_header(f"{model}/model-00002-of-00002.safetensors", lambda header: header.pop(name))
-        self.refuse_worker(model, [name])
+        self.refuse_worker(model, [name, HELP])
 
     def test_missing_shard(self):
         model = self.model_copy()
         os.remove(f"{model}/model-00002-of-00002.safetensors")
-        self.refuse_worker(model, ["model-00002-of-00002.safetensors"])
+        self.refuse_worker(model, ["model-00002-of-00002.safetensors", HELP])
 
     def test_foreign_config(self):
         model = self.model_copy()
         with open(f"{model}/config.json", "w") as f:
             json.dump({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 64}, f)
-        self.refuse_worker(model, ["config.json", "llama"])
+        self.refuse_worker(model, ["config.json", "llama", HELP])
 
     def test_unimplemented_value(self):
         model = self.model_copy()
@@ -93,7 +95,7 @@ class Refusals(unittest.TestCase):
         config["text_config"]["n_group"] = 2
         with open(f"{model}/config.json", "w") as f:
             json.dump(config, f)
-        self.refuse_worker(model, ["n_group", "2"])
+        self.refuse_worker(model, ["n_group", "2", HELP])
 
     def test_no_model(self):
         self.refuse_worker(f"{self.dir}/nothing-here", ["nothing-here"])

@@ -216,7 +216,7 @@ TEST(BadCheckpoint, MissingShardIndexAndDirectory) {
   TempDir directory;
   CopyTiny(directory.path());
   fs::remove(directory / "model-00002-of-00002.safetensors");
-  ExpectAll(Refusal(directory.path()), {"model-00002-of-00002.safetensors", "does not exist", "incomplete"});
+  ExpectAll(Refusal(directory.path()), {"model-00002-of-00002.safetensors", "does not exist", "fetch the checkpoint again"});
   fs::remove(directory / "model-00001-of-00002.safetensors");
   fs::remove(directory / "model.safetensors.index.json");
   ExpectAll(Refusal(directory.path()), {directory.path(), "no *.safetensors"});
