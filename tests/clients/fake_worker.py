@@ -7,9 +7,11 @@ As a program it serves until it is killed:
 
 import argparse
 import asyncio
+import contextlib
 import os
 import sys
 import tempfile
+import time
 
 import grpc
 import grpc.aio
@@ -34,7 +36,7 @@ def engine_modules():
     return engine_pb2, engine_pb2_grpc
 
 
-def make_servicer(pb, pb_grpc, state, tokens_per_second, token_ids):
+def make_servicer(pb, pb_grpc, state, tokens_per_second, token_ids, send_times):
     class Engine(pb_grpc.EngineServicer):
         running = 0
         sent = 0
@@ -63,6 +65,8 @@ def make_servicer(pb, pb_grpc, state, tokens_per_second, token_ids):
                     # By the clock, so that a late token does not delay the ones after it.
                     await asyncio.sleep(max(0, begin + i / tokens_per_second - clock()))
                     token = pb.Token(id=token_ids[i % len(token_ids)])
+                    if send_times:
+                        send_times.write(f"{request.request_id} {i} {time.monotonic()}\n")
                     yield pb.GenerateResponse(tokens=pb.TokenChunk(tokens=[token]))
                     self.sent += 1
                 usage = pb.Usage(prompt_tokens=len(request.prompt_ids), completion_tokens=wanted)
@@ -73,10 +77,11 @@ def make_servicer(pb, pb_grpc, state, tokens_per_second, token_ids):
     return Engine()
 
 
-async def serve(address, state, tokens_per_second, token_ids):
+async def serve(address, state, tokens_per_second, token_ids, send_times):
     pb, pb_grpc = engine_modules()
     server = grpc.aio.server()
-    pb_grpc.add_EngineServicer_to_server(make_servicer(pb, pb_grpc, state, tokens_per_second, token_ids), server)
+    engine = make_servicer(pb, pb_grpc, state, tokens_per_second, token_ids, send_times)
+    pb_grpc.add_EngineServicer_to_server(engine, server)
     server.add_insecure_port(address)
     await server.start()
     await server.wait_for_termination()
@@ -87,10 +92,12 @@ def main():
     parser.add_argument("address", help="HOST:PORT or unix:PATH")
     parser.add_argument("--tokens-per-second", type=float, default=30, help="of each stream")
     parser.add_argument("--state", choices=STATES, default="ready")
+    parser.add_argument("--send-times", help="file for lines of request id, number of the token, monotonic seconds")
     parser.add_argument("--tokens", default="300,301,302,303", help="ids that are sent in turn")
     options = parser.parse_args()
     ids = [int(t) for t in options.tokens.split(",")]
-    asyncio.run(serve(options.address, options.state, options.tokens_per_second, ids))
+    with open(options.send_times, "w") if options.send_times else contextlib.nullcontext() as send_times:
+        asyncio.run(serve(options.address, options.state, options.tokens_per_second, ids, send_times))
 
 
 if __name__ == "__main__":
