@@ -61,6 +61,8 @@ EngineClient::EngineClient(const std::string& target) : impl_(std::make_unique<I
 
 EngineClient::~EngineClient() = default;
 
+bool EngineClient::connected() const { return impl_->channel->GetState(false) == GRPC_CHANNEL_READY; }
+
 const std::string& EngineClient::target() const { return impl_->target; }
 
 std::unique_ptr<GenerationStreams> EngineClient::Generate(const std::vector<GenerateSpec>& specs, Deadline deadline) {

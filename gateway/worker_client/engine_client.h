@@ -43,6 +43,8 @@ class EngineClient {
 
   Result<ModelInfo> GetModelInfo(std::chrono::milliseconds timeout);
   Result<EngineStats> GetStats(std::chrono::milliseconds timeout);
+  // Whether a connection stands right now; never waits and makes none.
+  bool connected() const;
   const std::string& target() const;
 
  private:

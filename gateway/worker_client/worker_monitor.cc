@@ -48,9 +48,20 @@ std::shared_ptr<const WorkerView> WorkerMonitor::view() const {
   return view_;
 }
 
+std::shared_ptr<const WorkerView> WorkerMonitor::Lost() const {
+  const auto last = view();
+  if (!last->answers || client_.connected()) return nullptr;
+  auto lost = std::make_shared<WorkerView>(*last);
+  lost->answers = false;
+  lost->problem = "the connection broke";
+  return lost;
+}
+
 void WorkerMonitor::Hint() {
+  const auto lost = Lost();
   {
     std::lock_guard lock(mutex_);
+    if (lost) view_ = lost;
     hinted_ = true;
   }
   changed_.notify_all();
@@ -59,6 +70,12 @@ void WorkerMonitor::Hint() {
 void WorkerMonitor::Run() {
   std::string last_state;
   while (true) {
+    // The question waits for a connection, and meanwhile nobody may take a dead worker for a ready one.
+    if (const auto lost = Lost()) {
+      on_view_(*lost);
+      std::lock_guard lock(mutex_);
+      view_ = lost;
+    }
     Result<ModelInfo> info = client_.GetModelInfo(kAnswerTime);
     WorkerView now;
     now.answers = info.ok();

@@ -20,7 +20,7 @@ struct WorkerView {
 };
 
 // Asks the worker for its state, every 250 ms, on a thread of its own. A worker that does not answer within 700 ms is
-// down; one that comes back is seen with the next question.
+// down, and so is one whose connection broke, without that wait; one that comes back is seen with the next question.
 class WorkerMonitor {
  public:
   // `on_view` is called on the monitor's thread after each question, before view() shows it. Both outlive this object.
@@ -30,11 +30,13 @@ class WorkerMonitor {
   WorkerMonitor& operator=(const WorkerMonitor&) = delete;
 
   std::shared_ptr<const WorkerView> view() const;
-  // A stream broke: asks again at once.
+  // A stream broke: asks again at once. When the connection is gone with it, view() says so before this returns.
   void Hint();
 
  private:
   void Run();
+  // Down, when the worker answered the last question but its connection is gone; else null.
+  std::shared_ptr<const WorkerView> Lost() const;
 
   EngineClient& client_;
   const std::function<void(const WorkerView&)> on_view_;
