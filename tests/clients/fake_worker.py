@@ -24,8 +24,15 @@ STATES = {"loading": 1, "ready": 2, "draining": 3, "failed": 4}
 def engine_modules():
     """-> the modules engine_pb2 and engine_pb2_grpc."""
     with tempfile.TemporaryDirectory(prefix="hearth-test.") as out:
-        code = protoc.main(["", f"--proto_path={ROOT}/proto", f"--python_out={out}", f"--grpc_python_out={out}",
-                            "hearth/v1/engine.proto"])
+        code = protoc.main(
+            [
+                "",
+                f"--proto_path={ROOT}/proto",
+                f"--python_out={out}",
+                f"--grpc_python_out={out}",
+                "hearth/v1/engine.proto",
+            ]
+        )
         if code:
             raise RuntimeError(f"protoc ended with {code}")
         sys.path.insert(0, out)
@@ -44,10 +51,25 @@ def make_servicer(pb, pb_grpc, state, tokens_per_second, token_ids, send_times):
         async def GetModelInfo(self, request, context):
             info = pb.ModelInfo(state=STATES[state], load=pb.LoadProgress(ratio=0.25, bytes_done=1, bytes_total=4))
             if state == "ready":
-                info.MergeFrom(pb.ModelInfo(
-                    model_dir=f"{ROOT}/models/hearth-tiny", fingerprint="fake", vocab_size=4096, max_model_len=8192,
-                    eos_ids=[0], default_temperature=1, default_top_p=1, mode="fast", backend="fake", max_running=1024,
-                    max_queue=1024, kv_pool_tokens=1 << 20, chunk_size=1024, kv_type="f32", version="fake"))
+                info.MergeFrom(
+                    pb.ModelInfo(
+                        model_dir=f"{ROOT}/models/hearth-tiny",
+                        fingerprint="fake",
+                        vocab_size=4096,
+                        max_model_len=8192,
+                        eos_ids=[0],
+                        default_temperature=1,
+                        default_top_p=1,
+                        mode="fast",
+                        backend="fake",
+                        max_running=1024,
+                        max_queue=1024,
+                        kv_pool_tokens=1 << 20,
+                        chunk_size=1024,
+                        kv_type="f32",
+                        version="fake",
+                    )
+                )
             return info
 
         async def GetStats(self, request, context):

@@ -13,6 +13,8 @@ import sys
 import tempfile
 import time
 import unittest
+import urllib.error
+import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "e2e"))
 
@@ -24,6 +26,7 @@ except ImportError as error:
     raise unittest.SkipTest(f"the client packages are not installed: {error}")
 
 MODEL = "hearth-tiny"
+FAKE_WORKER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fake_worker.py")
 _shared = None
 
 WEATHER_TOOL = {
@@ -31,8 +34,11 @@ WEATHER_TOOL = {
     "function": {
         "name": "get_weather",
         "description": "Get the current weather of a city",
-        "parameters": {"type": "object", "properties": {"city": {"type": "string", "description": "City name"}},
-                       "required": ["city"]},
+        "parameters": {
+            "type": "object",
+            "properties": {"city": {"type": "string", "description": "City name"}},
+            "required": ["city"],
+        },
     },
 }
 
@@ -59,8 +65,26 @@ def weather_question(name):
 
 
 def sdk(server, kind=openai.OpenAI, **options):
-    return kind(**{"base_url": f"http://127.0.0.1:{server.port}/v1", "api_key": "unused", "max_retries": 0,
-                   "timeout": 60 * SLOW, **options})
+    return kind(
+        **{
+            "base_url": f"http://127.0.0.1:{server.port}/v1",
+            "api_key": "unused",
+            "max_retries": 0,
+            "timeout": 60 * SLOW,
+            **options,
+        }
+    )
+
+
+def state_of(port):
+    """The state that /health tells; None while the gateway does not answer."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5) as response:
+            return json.load(response)["state"]
+    except urllib.error.HTTPError as error:
+        return json.load(error)["state"]
+    except OSError:
+        return None
 
 
 def user(text):

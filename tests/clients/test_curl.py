@@ -41,8 +41,11 @@ class Curl(ClientTest):
             self.assertEqual(answer["choices"], want, flags)
 
     def test_the_default_content_type_of_curl_is_taken(self):
-        done = subprocess.run([CURL, "-sS", f"http://127.0.0.1:{self.server.port}/v1/chat/completions", "-d",
-                               json.dumps(self.body())], capture_output=True, timeout=60 * SLOW)
+        done = subprocess.run(
+            [CURL, "-sS", f"http://127.0.0.1:{self.server.port}/v1/chat/completions", "-d", json.dumps(self.body())],
+            capture_output=True,
+            timeout=60 * SLOW,
+        )
         self.assertIn("choices", json.loads(done.stdout))
 
     def test_fail_flag_sees_errors(self):
@@ -52,14 +55,25 @@ class Curl(ClientTest):
 
     def test_two_requests_use_one_connection(self):
         url = f"http://127.0.0.1:{self.server.port}/health"
-        done = subprocess.run([CURL, "-sS", "-w", "%{num_connects}\n", "-o", "/dev/null", url, "-o", "/dev/null", url],
-                              capture_output=True, text=True, timeout=60)
+        done = subprocess.run(
+            [CURL, "-sS", "-w", "%{num_connects}\n", "-o", "/dev/null", url, "-o", "/dev/null", url],
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
         self.assertEqual(done.stdout.split(), ["1", "0"])
 
     def test_an_interrupted_curl_ends_the_generation(self):
-        process = subprocess.Popen([CURL, "-sSN", f"http://127.0.0.1:{self.server.port}/v1/chat/completions", "-d",
-                                    json.dumps(self.body(stream=True, ignore_eos=True, max_tokens=4000))],
-                                   stdout=subprocess.PIPE)
+        process = subprocess.Popen(
+            [
+                CURL,
+                "-sSN",
+                f"http://127.0.0.1:{self.server.port}/v1/chat/completions",
+                "-d",
+                json.dumps(self.body(stream=True, ignore_eos=True, max_tokens=4000)),
+            ],
+            stdout=subprocess.PIPE,
+        )
         process.stdout.read(500)
         wait_for(lambda: self.server.stats()["requests_running"] == 1, 5, "the stream runs")
         process.terminate()
@@ -70,9 +84,17 @@ class Curl(ClientTest):
     def test_keys(self):
         with Server(gateway_flags=["--api-key", "sesame"], tier=False) as server:
             url = f"http://127.0.0.1:{server.port}/v1/models"
-            for flags, code in (([], "401"), (["-H", "Authorization: Bearer sesame"], "200"), (["-H", "x-api-key: no"], "401")):
-                done = subprocess.run([CURL, "-sS", "-o", "/dev/null", "-w", "%{http_code}", url, *flags],
-                                      capture_output=True, text=True, timeout=60)
+            for flags, code in (
+                ([], "401"),
+                (["-H", "Authorization: Bearer sesame"], "200"),
+                (["-H", "x-api-key: no"], "401"),
+            ):
+                done = subprocess.run(
+                    [CURL, "-sS", "-o", "/dev/null", "-w", "%{http_code}", url, *flags],
+                    capture_output=True,
+                    text=True,
+                    timeout=60,
+                )
                 self.assertEqual(done.stdout, code, flags)
 
 

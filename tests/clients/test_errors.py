@@ -1,29 +1,25 @@
 """Each way to fail arrives as the exception type that the openai package has for it."""
 
-import json
-import os
 import subprocess
 import sys
 import threading
 import unittest
-import urllib.error
-import urllib.request
 
 import openai
-from support import BIN, MODEL, ClientTest, Server, free_port, idle, sdk, temporary_folder, user, wait_for
-
-FAKE_WORKER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fake_worker.py")
-
-
-def health(port):
-    """The state that /health tells; None while the gateway does not answer."""
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5) as response:
-            return json.load(response)["state"]
-    except urllib.error.HTTPError as error:
-        return json.load(error)["state"]
-    except OSError:
-        return None
+from support import (
+    BIN,
+    FAKE_WORKER,
+    MODEL,
+    ClientTest,
+    Server,
+    free_port,
+    idle,
+    sdk,
+    state_of,
+    temporary_folder,
+    user,
+    wait_for,
+)
 
 
 class Requests(ClientTest):
@@ -68,8 +64,11 @@ class Requests(ClientTest):
         self.assertTrue(any(tokens <= n <= tokens + 40 for n in numbers), caught.exception.message)
 
     def test_an_unknown_model_is_not_found(self):
-        for call in (lambda: self.chat("Hello!", model="gpt-9"), lambda: self.client.models.retrieve("gpt-9"),
-                     lambda: self.client.completions.create(model="gpt-9", prompt="x")):
+        for call in (
+            lambda: self.chat("Hello!", model="gpt-9"),
+            lambda: self.client.models.retrieve("gpt-9"),
+            lambda: self.client.completions.create(model="gpt-9", prompt="x"),
+        ):
             with self.assertRaises(openai.NotFoundError) as caught:
                 call()
             self.assertIn("gpt-9", caught.exception.message)
@@ -83,9 +82,16 @@ class Requests(ClientTest):
 class FullQueue(unittest.TestCase):
     def test_a_full_queue_is_a_rate_limit_with_retry_after(self):
         with Server(worker_flags=["--max-sequences", "1", "--max-q-size", "1"]) as server, sdk(server) as client:
+
             def long_stream():
-                return client.chat.completions.create(model=MODEL, messages=user("Write."), max_tokens=4000, stream=True,
-                                                      temperature=0, extra_body={"ignore_eos": True})
+                return client.chat.completions.create(
+                    model=MODEL,
+                    messages=user("Write."),
+                    max_tokens=4000,
+                    stream=True,
+                    temperature=0,
+                    extra_body={"ignore_eos": True},
+                )
 
             running = long_stream()
             wait_for(lambda: server.stats()["requests_running"] == 1, 10, "one request runs")
@@ -116,10 +122,13 @@ class Keys(unittest.TestCase):
 
 class Unavailable(unittest.TestCase):
     def assert_503_everywhere(self, client, word):
-        for call in (client.models.list, lambda: client.models.retrieve(MODEL),
-                     lambda: client.chat.completions.create(model=MODEL, messages=user("Hello!")),
-                     lambda: client.chat.completions.create(model=MODEL, messages=user("Hello!"), stream=True),
-                     lambda: client.completions.create(model=MODEL, prompt="x")):
+        for call in (
+            client.models.list,
+            lambda: client.models.retrieve(MODEL),
+            lambda: client.chat.completions.create(model=MODEL, messages=user("Hello!")),
+            lambda: client.chat.completions.create(model=MODEL, messages=user("Hello!"), stream=True),
+            lambda: client.completions.create(model=MODEL, prompt="x"),
+        ):
             with self.assertRaises(openai.APIStatusError) as caught:
                 call()
             self.assertEqual(caught.exception.status_code, 503)
@@ -135,8 +144,9 @@ class Unavailable(unittest.TestCase):
 
     def test_a_stream_whose_worker_dies_raises(self):
         with Server(tier=False) as server, sdk(server) as client:
-            stream = client.chat.completions.create(model=MODEL, messages=user("Write."), max_tokens=4000, stream=True,
-                                                    extra_body={"ignore_eos": True})
+            stream = client.chat.completions.create(
+                model=MODEL, messages=user("Write."), max_tokens=4000, stream=True, extra_body={"ignore_eos": True}
+            )
             next(iter(stream))
             server.kill("worker")
             with self.assertRaises(openai.APIError) as caught:
@@ -145,17 +155,26 @@ class Unavailable(unittest.TestCase):
             self.assertIn("worker", caught.exception.message)
 
     def test_a_worker_in_every_other_state(self):
-        for state, health_state, word in (("loading", "loading", "load"), ("draining", "draining", "drain"),
-                                          ("failed", "worker_failed", "worker")):
+        for state, health_state, word in (
+            ("loading", "loading", "load"),
+            ("draining", "draining", "drain"),
+            ("failed", "worker_failed", "worker"),
+        ):
             with self.subTest(state), temporary_folder() as folder:
                 address, port = f"unix:{folder}/w.sock", free_port()
                 processes = [
-                    subprocess.Popen([sys.executable, FAKE_WORKER, address, "--state", state], stderr=subprocess.DEVNULL),
-                    subprocess.Popen([f"{BIN}/hearth-gateway", "--port", str(port), "--worker", address],
-                                     stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)]
+                    subprocess.Popen(
+                        [sys.executable, FAKE_WORKER, address, "--state", state], stderr=subprocess.DEVNULL
+                    ),
+                    subprocess.Popen(
+                        [f"{BIN}/hearth-gateway", "--port", str(port), "--worker", address],
+                        stderr=subprocess.DEVNULL,
+                        stdout=subprocess.DEVNULL,
+                    ),
+                ]
                 try:
                     with openai.OpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key="x", max_retries=0) as client:
-                        wait_for(lambda: health(port) == health_state, 20, f"health says {health_state}")
+                        wait_for(lambda: state_of(port) == health_state, 20, f"health says {health_state}")
                         self.assert_503_everywhere(client, word)
                 finally:
                     for process in processes:

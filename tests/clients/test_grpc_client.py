@@ -27,7 +27,9 @@ class Stubs(ClientTest):
     def request(self, name, **fields):
         item = panel()[name]
         sampling = self.pb.SamplingParams(temperature=0)
-        return self.pb.GenerateRequest(**{"prompt_ids": item["tokens"][: item["prompt_len"]], "sampling": sampling, **fields})
+        return self.pb.GenerateRequest(
+            **{"prompt_ids": item["tokens"][: item["prompt_len"]], "sampling": sampling, **fields}
+        )
 
     def test_a_generation_with_logprobs(self):
         events = list(self.engine.Generate(self.request("hello", top_logprobs=2), timeout=60))
@@ -56,10 +58,19 @@ class Stubs(ClientTest):
 
     def test_scores_agree_with_the_gateway(self):
         ids = panel()["hello"]["tokens"]
-        rows = [r for block in self.engine.Score(self.pb.ScoreRequest(ids=ids, top_k=1), timeout=60) for r in block.rows]
+        rows = [
+            r for block in self.engine.Score(self.pb.ScoreRequest(ids=ids, top_k=1), timeout=60) for r in block.rows
+        ]
         self.assertEqual([r.row for r in rows], list(range(len(ids))))
-        meta = self.server.post("/generate", {"input_ids": ids, "sampling_params": {"max_new_tokens": 0},
-                                              "return_logprob": True, "logprob_start_len": 0})["meta_info"]
+        meta = self.server.post(
+            "/generate",
+            {
+                "input_ids": ids,
+                "sampling_params": {"max_new_tokens": 0},
+                "return_logprob": True,
+                "logprob_start_len": 0,
+            },
+        )["meta_info"]
         over_http = [entry[0] for entry in meta["input_token_logprobs"][1:]]
         for row, logprob in zip(rows, over_http):
             self.assertAlmostEqual(row.next_logprob, logprob, places=4)

@@ -15,8 +15,17 @@ from support import MODEL, SLOW, ClientTest, idle, wait_for, weather_question
 
 class LangChain(ClientTest):
     def model(self, kind=ChatOpenAI, **fields):
-        return kind(**{"model": MODEL, "base_url": f"http://127.0.0.1:{self.server.port}/v1", "api_key": "unused",
-                       "temperature": 0, "max_retries": 0, "timeout": 60 * SLOW, **fields})
+        return kind(
+            **{
+                "model": MODEL,
+                "base_url": f"http://127.0.0.1:{self.server.port}/v1",
+                "api_key": "unused",
+                "temperature": 0,
+                "max_retries": 0,
+                "timeout": 60 * SLOW,
+                **fields,
+            }
+        )
 
     def test_invoke(self):
         answer = self.model().invoke([SystemMessage("Be brief."), HumanMessage("Hello!")])
@@ -82,7 +91,9 @@ class LangChain(ClientTest):
 
     def test_completions(self):
         text = self.model(OpenAI, max_tokens=5).invoke("The morning was cold and")
-        want = self.client.completions.create(model=MODEL, prompt="The morning was cold and", temperature=0, max_tokens=5)
+        want = self.client.completions.create(
+            model=MODEL, prompt="The morning was cold and", temperature=0, max_tokens=5
+        )
         self.assertEqual(text, want.choices[0].text)
 
     def test_leaving_a_stream_cancels_it(self):

@@ -22,13 +22,17 @@ class Llm(ClientTest):
         cls.folder = tempfile.mkdtemp(prefix="hearth-test.")
         cls.addClassCleanup(shutil.rmtree, cls.folder, True)
         with open(f"{cls.folder}/extra-openai-models.yaml", "w") as f:
-            f.write(f"- model_id: tiny\n  model_name: {MODEL}\n  api_base: http://127.0.0.1:{cls.server.port}/v1\n"
-                    "  supports_tools: true\n  supports_schema: true\n")
+            f.write(
+                f"- model_id: tiny\n  model_name: {MODEL}\n  api_base: http://127.0.0.1:{cls.server.port}/v1\n"
+                "  supports_tools: true\n  supports_schema: true\n"
+            )
         os.environ["LLM_USER_PATH"] = cls.folder
         cls.addClassCleanup(os.environ.pop, "LLM_USER_PATH", None)
 
     def run_llm(self, *arguments):
-        done = subprocess.run([sys.executable, "-m", "llm", *arguments], capture_output=True, text=True, timeout=60 * SLOW)
+        done = subprocess.run(
+            [sys.executable, "-m", "llm", *arguments], capture_output=True, text=True, timeout=60 * SLOW
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 
@@ -55,8 +59,12 @@ class Llm(ClientTest):
             asked.append(city)
             return '{"weather": "sunny", "temperature": 21}'
 
-        described = llm.Tool(name="get_weather", description=tools[0]["function"]["description"],
-                             input_schema=tools[0]["function"]["parameters"], implementation=get_weather)
+        described = llm.Tool(
+            name="get_weather",
+            description=tools[0]["function"]["description"],
+            input_schema=tools[0]["function"]["parameters"],
+            implementation=get_weather,
+        )
         conversation = llm.get_model("tiny").conversation(tools=[described], chain_limit=4)
         text = conversation.chain(question, options={"temperature": 0}).text()
         return asked, text
@@ -72,8 +80,12 @@ class Llm(ClientTest):
         self.assertTrue(text)
 
     def test_errors_are_told(self):
-        done = subprocess.run([sys.executable, "-m", "llm", "-m", "tiny", "-o", "max_tokens", "100000000000", "Hello!"],
-                              capture_output=True, text=True, timeout=60 * SLOW)
+        done = subprocess.run(
+            [sys.executable, "-m", "llm", "-m", "tiny", "-o", "max_tokens", "100000000000", "Hello!"],
+            capture_output=True,
+            text=True,
+            timeout=60 * SLOW,
+        )
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("max_tokens", done.stderr)
 

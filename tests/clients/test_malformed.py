@@ -1,5 +1,5 @@
-"""Malformed bodies over every route: each gets a JSON error object with a 4xx status, the gateway's memory stays where it
-was, and the server serves on. Prints the slowest; HEARTH_TEST_BODY_MS makes it a limit, for machines that are idle."""
+"""Malformed bodies over every route: each gets a JSON error object with a 4xx status, the gateway's memory stays where
+it was, and the server serves on. Prints the slowest; HEARTH_TEST_BODY_MS makes it a limit, for idle machines."""
 
 import http.client
 import json
@@ -62,7 +62,11 @@ class Malformed(unittest.TestCase):
 
     def test_every_body_gets_an_error_object(self):
         for route in ROUTES:  # warm: allocators and threads are there before memory is looked at
-            status, data, _ = self.send(route, json.dumps({**VALID[route], "model": MODEL} if route != "/generate" else VALID[route]).encode(), {})
+            status, data, _ = self.send(
+                route,
+                json.dumps({**VALID[route], "model": MODEL} if route != "/generate" else VALID[route]).encode(),
+                {},
+            )
             self.assertEqual(status, 200, data)
         pid = self.server.processes["gateway"].pid
         before, times, wrong = rss_kb(pid), [], []
@@ -87,7 +91,9 @@ class Malformed(unittest.TestCase):
         self.assertLess(after - before, 64 * 1024, "kB")
         if LIMIT_MS:
             self.assertLess(times[0][0], LIMIT_MS, times[:5])
-        answer = self.server.post("/v1/chat/completions", {"model": MODEL, "messages": user("Hello!"), "temperature": 0})
+        answer = self.server.post(
+            "/v1/chat/completions", {"model": MODEL, "messages": user("Hello!"), "temperature": 0}
+        )
         self.assertTrue(answer["choices"][0]["message"]["content"])
         self.assertTrue(all(p.poll() is None for p in self.server.processes.values()))
 

@@ -33,7 +33,9 @@ class Chat(ClientTest):
     def test_streaming_gives_the_same_with_a_usage_chunk(self):
         whole = self.chat("Explain zero-copy model offloading.")
         content, reasoning, finish, usage, ids = "", "", [], [], set()
-        for chunk in self.chat("Explain zero-copy model offloading.", stream=True, stream_options={"include_usage": True}):
+        for chunk in self.chat(
+            "Explain zero-copy model offloading.", stream=True, stream_options={"include_usage": True}
+        ):
             ids.add(chunk.id)
             if chunk.usage:
                 usage.append(chunk.usage)
@@ -77,7 +79,9 @@ class Chat(ClientTest):
 
     def test_n_streams_every_choice(self):
         fields = {"temperature": 1.2, "seed": 11, "max_tokens": 12, "n": 3}
-        whole = [c.message.reasoning_content or c.message.content for c in self.chat("Tell me of rivers.", **fields).choices]
+        whole = [
+            c.message.reasoning_content or c.message.content for c in self.chat("Tell me of rivers.", **fields).choices
+        ]
         parts, finishes = [""] * 3, [None] * 3
         for chunk in self.chat("Tell me of rivers.", stream=True, **fields):
             for choice in chunk.choices:
@@ -115,12 +119,15 @@ class Chat(ClientTest):
     def test_logit_bias_bans_a_token(self):
         first = self.chat("Hello!", logprobs=True, max_tokens=1, reasoning_effort="none").choices[0].logprobs.content[0]
         token = self.server.post("/tokenize", {"prompt": first.token})["tokens"][0]
-        banned = self.chat("Hello!", logprobs=True, max_tokens=1, reasoning_effort="none", logit_bias={str(token): -100})
+        banned = self.chat(
+            "Hello!", logprobs=True, max_tokens=1, reasoning_effort="none", logit_bias={str(token): -100}
+        )
         self.assertNotEqual(banned.choices[0].logprobs.content[0].token, first.token)
 
     def test_raw_responses_carry_a_request_id(self):
         raw = self.client.chat.completions.with_raw_response.create(
-            model=MODEL, messages=user("Hello!"), max_tokens=1, extra_headers={"x-request-id": "of-the-caller"})
+            model=MODEL, messages=user("Hello!"), max_tokens=1, extra_headers={"x-request-id": "of-the-caller"}
+        )
         self.assertEqual(raw.headers["x-request-id"], "of-the-caller")
         self.assertTrue(self.chat("Hello!", max_tokens=1)._request_id)
 
@@ -142,8 +149,13 @@ class Tools(ClientTest):
             for call in choice.message.tool_calls:
                 self.assertEqual(call.type, "function")
                 self.assertIn(city_of(call), cities)
-                messages.append({"role": "tool", "tool_call_id": call.id,
-                                 "content": json.dumps({"city": city_of(call), "weather": "sunny", "temperature": 21})})
+                messages.append(
+                    {
+                        "role": "tool",
+                        "tool_call_id": call.id,
+                        "content": json.dumps({"city": city_of(call), "weather": "sunny", "temperature": 21}),
+                    }
+                )
         self.fail("no final answer after three rounds")
 
     def test_a_tool_loop_ends_with_text(self):
@@ -179,7 +191,9 @@ class Tools(ClientTest):
 
 class Completions(ClientTest):
     def complete(self, prompt, **fields):
-        return self.client.completions.create(**{"model": MODEL, "prompt": prompt, "temperature": 0, "max_tokens": 6, **fields})
+        return self.client.completions.create(
+            **{"model": MODEL, "prompt": prompt, "temperature": 0, "max_tokens": 6, **fields}
+        )
 
     def test_prompts_in_all_shapes(self):
         text = "The morning was cold and"
@@ -201,7 +215,7 @@ class Completions(ClientTest):
         self.assertTrue(all(value <= 0 for value in logprobs.token_logprobs[1:]))
         self.assertEqual("".join(logprobs.tokens), choice.text)
         for offset, token in zip(logprobs.text_offset, logprobs.tokens):
-            self.assertEqual(choice.text[offset:offset + len(token)], token)
+            self.assertEqual(choice.text[offset : offset + len(token)], token)
         only_scored = self.complete(text, echo=True, logprobs=0, max_tokens=0).choices[0]
         self.assertEqual(only_scored.text, text)
         for one, other in zip(only_scored.logprobs.token_logprobs[1:], logprobs.token_logprobs[1:]):
@@ -210,7 +224,9 @@ class Completions(ClientTest):
 
 class Cancelling(ClientTest):
     def test_closing_a_stream_frees_the_worker_within_a_second(self):
-        stream = self.chat("Write a long essay on the sea.", stream=True, max_tokens=4000, extra_body={"ignore_eos": True})
+        stream = self.chat(
+            "Write a long essay on the sea.", stream=True, max_tokens=4000, extra_body={"ignore_eos": True}
+        )
         for _ in zip(range(5), stream):
             pass
         wait_for(lambda: self.server.stats()["requests_running"] == 1, 5, "the stream runs")
@@ -223,8 +239,14 @@ class Cancelling(ClientTest):
 
         def ask():
             try:
-                client.chat.completions.create(model=MODEL, messages=user("Write."), max_tokens=4000, timeout=1,
-                                               extra_body={"ignore_eos": True}, temperature=0)
+                client.chat.completions.create(
+                    model=MODEL,
+                    messages=user("Write."),
+                    max_tokens=4000,
+                    timeout=1,
+                    extra_body={"ignore_eos": True},
+                    temperature=0,
+                )
             except openai.APITimeoutError as error:
                 failed.append(error)
 
@@ -244,9 +266,11 @@ class Async(ClientTest):
 
         async def run():
             async with sdk(self.server, openai.AsyncOpenAI) as client:
+
                 async def one(text):
-                    stream = await client.chat.completions.create(model=MODEL, messages=user(text), temperature=0,
-                                                                  max_tokens=16, stream=True)
+                    stream = await client.chat.completions.create(
+                        model=MODEL, messages=user(text), temperature=0, max_tokens=16, stream=True
+                    )
                     text = ""
                     async for chunk in stream:
                         delta = chunk.choices[0].delta
@@ -265,8 +289,13 @@ class Async(ClientTest):
     def test_a_cancelled_task_ends_its_generation(self):
         async def run():
             async with sdk(self.server, openai.AsyncOpenAI) as client:
-                stream = await client.chat.completions.create(model=MODEL, messages=user("Write a long essay."), stream=True,
-                                                              max_tokens=4000, extra_body={"ignore_eos": True})
+                stream = await client.chat.completions.create(
+                    model=MODEL,
+                    messages=user("Write a long essay."),
+                    stream=True,
+                    max_tokens=4000,
+                    extra_body={"ignore_eos": True},
+                )
 
                 async def read():
                     async for _ in stream:

@@ -5,13 +5,41 @@ import concurrent.futures
 import http.client
 import json
 import random
+import subprocess
+import sys
 import unittest
 
-from support import MODEL, SLOW, ClientTest, weather_question
+from support import (
+    BIN,
+    FAKE_WORKER,
+    MODEL,
+    SLOW,
+    ClientTest,
+    free_port,
+    shared_server,
+    state_of,
+    temporary_folder,
+    wait_for,
+    weather_question,
+)
 
 REQUESTS = 300
-WORDS = ("東京 Zürich São Paulo", "🙂🙃🙂", "naïve 你好", "Explain zero-copy model offloading.", "Hello!", "the sea", "rivers",
-         "\u0301\u0301e", "𝔘𝔫𝔦", "مرحبا", "12 + 30", "<|user|> </think>", "one\ntwo\n\n", "Write a long essay on")
+WORDS = (
+    "東京 Zürich São Paulo",
+    "🙂🙃🙂",
+    "naïve 你好",
+    "Explain zero-copy model offloading.",
+    "Hello!",
+    "the sea",
+    "rivers",
+    "\u0301\u0301e",
+    "𝔘𝔫𝔦",
+    "مرحبا",
+    "12 + 30",
+    "<|user|> </think>",
+    "one\ntwo\n\n",
+    "Write a long essay on",
+)
 STOPS = (".", " the", "e", "a ", "o", "\n", "?", "東", "in", "and", " ", "He", "ll", "model", "experts", "ü")
 
 
@@ -95,7 +123,7 @@ def events_of(data):
 
 
 def no_split_characters(value):
-    """A character cut in two would come as U+FFFD or as a lone surrogate escape."""
+    """A lone surrogate escape cannot be encoded."""
     json.dumps(value, ensure_ascii=False).encode("utf-8")
 
 
@@ -137,11 +165,21 @@ def whole_of(answer):
 
 
 class StreamEqualsWhole(ClientTest):
+    seen = {"calls": 0, "stopped early": 0, "not ASCII": 0, "sampled": 0}
+
+    def count(self, body, whole):
+        """That the requests drawn are of the kinds this is about; races of the threads do not matter for that."""
+        self.seen["calls"] += any(c["calls"] for c in whole)
+        self.seen["stopped early"] += "stop" in body and any(c["finish"] == "stop" for c in whole)
+        self.seen["not ASCII"] += any(not (c["text"] + c["content"] + c["reasoning_content"]).isascii() for c in whole)
+        self.seen["sampled"] += "seed" in body
+
     def check(self, number):
         path, body = Draw(number, self.weather).request()
         whole_answer = json.loads(post(self.server.port, path, body))
         whole = whole_of(whole_answer)
         parts = add_up(events_of(post(self.server.port, path, {**body, "stream": True})), len(whole))
+        self.count(body, whole)
         # Log-probabilities of a token depend on nothing but the tokens before it; batches may round them differently.
         for choice in (*whole, *parts):
             choice["logprobs"] = [e["token"] for e in choice["logprobs"]]
@@ -155,6 +193,64 @@ class StreamEqualsWhole(ClientTest):
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             problems = [p for p in pool.map(self.check, range(REQUESTS)) if p]
         self.assertEqual(problems, [], "\n".join(problems[:5]))
+        for kind, number in self.seen.items():
+            self.assertGreater(number, 10, f"requests with {kind}: {self.seen}")
+
+
+class SplitCharacters(unittest.TestCase):
+    """Characters that arrive a byte at a time, from a worker that is told what to say."""
+
+    TEXT = "東京 Zürich 🙂🙃 𝔘𝔫𝔦 e\u0301 مرحبا 你好!"
+
+    def test_every_event_holds_whole_characters(self):
+        ids = shared_server().post("/tokenize", {"prompt": self.TEXT})["tokens"]
+        self.assertGreater(len(ids), len(self.TEXT), "hearth-tiny cuts these characters")
+        with temporary_folder() as folder:
+            address, port = f"unix:{folder}/w.sock", free_port()
+            fake = [
+                sys.executable,
+                FAKE_WORKER,
+                address,
+                "--tokens",
+                ",".join(map(str, ids)),
+                "--tokens-per-second",
+                "2000",
+            ]
+            gateway = [f"{BIN}/hearth-gateway", "--port", str(port), "--worker", address]
+            processes = [
+                subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                for command in (fake, gateway)
+            ]
+            try:
+                wait_for(lambda: state_of(port) == "ready", 20, "the gateway is ready")
+                for path, body in (
+                    ("/v1/completions", {"prompt": "x"}),
+                    ("/v1/chat/completions", {"messages": [{"role": "user", "content": "x"}]}),
+                    (
+                        "/v1/chat/completions",
+                        {"messages": [{"role": "user", "content": "x"}], "reasoning_effort": "none"},
+                    ),
+                ):
+                    body.update(max_tokens=len(ids), temperature=0)
+                    events = events_of(post(port, path, {**body, "stream": True}))
+                    for event in events:
+                        self.assertNotIn("\ufffd", json.dumps(event, ensure_ascii=False))
+                    choice = add_up(events, 1)[0]
+                    self.assertEqual(choice["text"] + choice["reasoning_content"] + choice["content"], self.TEXT)
+                    self.assertEqual([choice], whole_of(json.loads(post(port, path, body))))
+            finally:
+                for process in processes:
+                    process.kill()
+                    process.wait()
+
+    def test_a_character_that_stays_unfinished_is_replaced_once(self):
+        ids = shared_server().post("/tokenize", {"prompt": "🙂"})["tokens"]
+        body = {"model": MODEL, "prompt": ids[:-1], "max_tokens": 1, "echo": True, "temperature": 0}
+        text = json.loads(post(shared_server().port, "/v1/completions", body))["choices"][0]["text"]
+        streamed = add_up(events_of(post(shared_server().port, "/v1/completions", {**body, "stream": True})), 1)[0][
+            "text"
+        ]
+        self.assertEqual(streamed, text)
 
 
 if __name__ == "__main__":

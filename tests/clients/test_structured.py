@@ -10,7 +10,10 @@ from support import MODEL, WEATHER_TOOL, ClientTest, user, weather_question
 
 PERSON = {
     "type": "object",
-    "properties": {"name": {"type": "string", "maxLength": 20}, "age": {"type": "integer", "minimum": 0, "maximum": 150}},
+    "properties": {
+        "name": {"type": "string", "maxLength": 20},
+        "age": {"type": "integer", "minimum": 0, "maximum": 150},
+    },
     "required": ["name", "age"],
     "additionalProperties": False,
 }
@@ -49,13 +52,25 @@ class ResponseFormat(Structured):
 
     def test_json_object(self):
         for question in ("Hello!", "Alice is 30. Give me JSON."):
-            self.assertIsInstance(json.loads(self.content(question, response_format={"type": "json_object"},
-                                                          reasoning_effort="none", max_tokens=2000)), dict)
+            self.assertIsInstance(
+                json.loads(
+                    self.content(
+                        question, response_format={"type": "json_object"}, reasoning_effort="none", max_tokens=2000
+                    )
+                ),
+                dict,
+            )
 
     def test_json_schema(self):
         for effort in ("none", "high"):
-            value = json.loads(self.content("Alice is 30. Give me JSON.", response_format=self.schema(PERSON),
-                                            reasoning_effort=effort, max_tokens=2000))
+            value = json.loads(
+                self.content(
+                    "Alice is 30. Give me JSON.",
+                    response_format=self.schema(PERSON),
+                    reasoning_effort=effort,
+                    max_tokens=2000,
+                )
+            )
             self.assertEqual(sorted(value), ["age", "name"])
             self.assertIsInstance(value["name"], str)
             self.assertLessEqual(len(value["name"]), 20)
@@ -63,31 +78,60 @@ class ResponseFormat(Structured):
             self.assertTrue(0 <= value["age"] <= 150)
 
     def test_sampling_stays_inside_the_schema(self):
-        schema = {"type": "object", "properties": {"color": {"enum": ["red", "green"]}, "list": {
-            "type": "array", "items": {"type": "boolean"}, "minItems": 2, "maxItems": 3}},
-            "required": ["color", "list"], "additionalProperties": False}
+        schema = {
+            "type": "object",
+            "properties": {
+                "color": {"enum": ["red", "green"]},
+                "list": {"type": "array", "items": {"type": "boolean"}, "minItems": 2, "maxItems": 3},
+            },
+            "required": ["color", "list"],
+            "additionalProperties": False,
+        }
         for seed in range(6):
-            value = json.loads(self.content("Hello!", response_format=self.schema(schema), temperature=1.5, seed=seed,
-                                            reasoning_effort="none", max_tokens=400))
+            value = json.loads(
+                self.content(
+                    "Hello!",
+                    response_format=self.schema(schema),
+                    temperature=1.5,
+                    seed=seed,
+                    reasoning_effort="none",
+                    max_tokens=400,
+                )
+            )
             self.assertIn(value["color"], ["red", "green"])
             self.assertIn(len(value["list"]), (2, 3))
             self.assertTrue(all(isinstance(item, bool) for item in value["list"]))
 
     def test_streamed_equals_unstreamed(self):
         fields = {"response_format": self.schema(PERSON), "max_tokens": 2000, "reasoning_effort": "none"}
-        parts = [c.choices[0].delta.content or "" for c in self.chat("Alice is 30.", stream=True, **fields) if c.choices]
+        parts = [
+            c.choices[0].delta.content or "" for c in self.chat("Alice is 30.", stream=True, **fields) if c.choices
+        ]
         self.assertEqual("".join(parts), self.content("Alice is 30.", **fields))
 
     def test_the_sdk_parses_into_a_pydantic_model(self):
-        answer = self.client.chat.completions.parse(model=MODEL, messages=user("Alice is 30. Give me JSON."), temperature=0,
-                                                    response_format=Person, reasoning_effort="none", max_tokens=2000)
+        answer = self.client.chat.completions.parse(
+            model=MODEL,
+            messages=user("Alice is 30. Give me JSON."),
+            temperature=0,
+            response_format=Person,
+            reasoning_effort="none",
+            max_tokens=2000,
+        )
         self.assertIsInstance(answer.choices[0].message.parsed, Person)
 
     def test_langchain_structured_output(self):
         from langchain_openai import ChatOpenAI
 
-        model = ChatOpenAI(model=MODEL, base_url=f"http://127.0.0.1:{self.server.port}/v1", api_key="unused", temperature=0,
-                           max_retries=0, reasoning_effort="none", max_tokens=2000)
+        model = ChatOpenAI(
+            model=MODEL,
+            base_url=f"http://127.0.0.1:{self.server.port}/v1",
+            api_key="unused",
+            temperature=0,
+            max_retries=0,
+            reasoning_effort="none",
+            max_tokens=2000,
+        )
         person = model.with_structured_output(Person, method="json_schema").invoke("Alice is 30. Give me JSON.")
         self.assertIsInstance(person, Person)
 
@@ -97,7 +141,11 @@ class ResponseFormat(Structured):
             self.chat("Hello!", response_format=self.schema(bad))
         self.assertIn("response_format", caught.exception.param)
         self.assertIn("not", caught.exception.message)
-        for wrong in ({"type": "yaml"}, {"type": "json_schema"}, {"type": "json_schema", "json_schema": {"name": "x", "schema": 7}}):
+        for wrong in (
+            {"type": "yaml"},
+            {"type": "json_schema"},
+            {"type": "json_schema", "json_schema": {"name": "x", "schema": 7}},
+        ):
             with self.assertRaises(openai.BadRequestError):
                 self.chat("Hello!", response_format=wrong)
 
@@ -116,8 +164,10 @@ class ToolChoice(Structured):
 
     def test_a_named_function_is_called(self):
         named = {"type": "function", "function": {"name": "get_weather"}}
-        other = {"type": "function", "function": {"name": "other", "description": "x", "parameters": {
-            "type": "object", "properties": {}}}}
+        other = {
+            "type": "function",
+            "function": {"name": "other", "description": "x", "parameters": {"type": "object", "properties": {}}},
+        }
         self.offered(tool_choice=named, tools=[other, WEATHER_TOOL])
         # OpenAI answers a named choice with finish_reason "stop"; both readings exist in the wild, the call counts.
         choice = self.chat("Hello!", tools=[other, WEATHER_TOOL], tool_choice=named, max_tokens=2000).choices[0]

@@ -8,8 +8,20 @@ import re
 import time
 import urllib.request
 
-from common import (SHARED_MEMORY, Report, Server, descriptors_of, essay, options, private_mb, request_bytes, shared_files,
-                    stream, threads_of, wait_for)
+from common import (
+    SHARED_MEMORY,
+    Report,
+    Server,
+    descriptors_of,
+    essay,
+    options,
+    private_mb,
+    request_bytes,
+    shared_files,
+    stream,
+    threads_of,
+    wait_for,
+)
 
 
 async def cancel_one(port, rng):
@@ -73,12 +85,18 @@ def idle(server):
 def state(server):
     """Everything that must come back to what it was, by name."""
     stats = server.stats()
-    values = {"requests running": stats["requests_running"], "requests waiting": stats["requests_waiting"],
-              "KV tokens used": stats["kv_tokens"]["used"], "sequences paused": stats["sequences_paused"],
-              "cache slots lent": stats["expert_cache"]["lent"], "files of the expert home": len(shared_files(server)),
-              "bytes of the expert home": sum(os.path.getsize(f"{server.home}/{f}") for f in shared_files(server)
-                                              if os.path.isfile(f"{server.home}/{f}")),
-              "files in shared memory": len([f for f in os.listdir(SHARED_MEMORY) if server.home.endswith(f)])}
+    values = {
+        "requests running": stats["requests_running"],
+        "requests waiting": stats["requests_waiting"],
+        "KV tokens used": stats["kv_tokens"]["used"],
+        "sequences paused": stats["sequences_paused"],
+        "cache slots lent": stats["expert_cache"]["lent"],
+        "files of the expert home": len(shared_files(server)),
+        "bytes of the expert home": sum(
+            os.path.getsize(f"{server.home}/{f}") for f in shared_files(server) if os.path.isfile(f"{server.home}/{f}")
+        ),
+        "files in shared memory": len([f for f in os.listdir(SHARED_MEMORY) if server.home.endswith(f)]),
+    }
     for name, process in server.processes.items():
         values[f"threads of {name}"] = threads_of(process.pid)
         values[f"descriptors of {name}"] = descriptors_of(process.pid)
@@ -94,6 +112,7 @@ def main():
     args = options(__doc__, 0, requests=2000, concurrency=24, seed=1)
     report = Report(f"{args.requests} requests cancelled at random phases")
     with Server() as server:
+
         async def warm():
             await asyncio.gather(*[stream(server.port, essay(20)) for _ in range(args.concurrency)])
             await cancel_many(server.port, 100, args.concurrency, 0)
@@ -117,12 +136,20 @@ def main():
         for name, value in before.items():
             # Pools may settle at another size; a leak grows with the requests.
             room = 4 if name.startswith(("threads", "descriptors")) else 0
-            report.check(name, f"{value} -> {after[name]}", f"+ {room} at most" if room else "the same",
-                         after[name] <= value + room)
+            report.check(
+                name,
+                f"{value} -> {after[name]}",
+                f"+ {room} at most" if room else "the same",
+                after[name] <= value + room,
+            )
         for name, process in server.processes.items():
             now = private_mb(process.pid)
-            report.check(f"private memory of {name}", f"{memory[name]:.1f} -> {now:.1f} MB", "grows < 10 % + 16 MB",
-                         now <= memory[name] * 1.1 + 16)
+            report.check(
+                f"private memory of {name}",
+                f"{memory[name]:.1f} -> {now:.1f} MB",
+                "grows < 10 % + 16 MB",
+                now <= memory[name] * 1.1 + 16,
+            )
         text = server.post("/v1/completions", {**essay(8), "stream": False})["choices"][0]["text"]
         report.check("serves on", repr(text[:20]), "some text", bool(text))
     report.finish()

@@ -1,4 +1,4 @@
-"""What the soak programs share: the server of tests/e2e, an event-stream client on asyncio, memory samples, the table."""
+"""What the soak programs share: the server of tests/e2e, an event-stream client, memory samples, the table."""
 
 import argparse
 import asyncio
@@ -39,7 +39,9 @@ class Report:
         self.failed = self.failed or not ok
 
     def finish(self):
-        print(f"\n{self.title}   (load average {self.load:.1f} at start, {os.getloadavg()[0]:.1f} now, {os.cpu_count()} cpus)")
+        print(
+            f"\n{self.title}   (load average {self.load:.1f} at start, {os.getloadavg()[0]:.1f} now, {os.cpu_count()} cpus)"
+        )
         widths = [max(len(str(row[i])) for row in self.rows) for i in range(3)]
         for name, value, limit, verdict in self.rows:
             print(f"  {name:<{widths[0]}}  {value!s:>{widths[1]}}  {limit!s:<{widths[2]}}  {verdict}".rstrip())
@@ -80,31 +82,46 @@ async def sample_memory(processes, every, samples):
 
 def check_flat(report, samples):
     """The last fifth against the second one, by their medians: what is still filling at the start does not count."""
+
     def median(part, name):
         values = sorted(s[1][name] for s in part)
         return values[len(values) // 2]
 
     fifth = max(1, len(samples) // 5)
     for name in samples[0][1]:
-        early, late = median(samples[fifth: 2 * fifth] or samples, name), median(samples[-fifth:], name)
-        report.check(f"private memory of {name}", f"{early:.1f} -> {late:.1f} MB", "grows < 5 % + 4 MB",
-                     late <= early * 1.05 + 4)
+        early, late = median(samples[fifth : 2 * fifth] or samples, name), median(samples[-fifth:], name)
+        report.check(
+            f"private memory of {name}", f"{early:.1f} -> {late:.1f} MB", "grows < 5 % + 4 MB", late <= early * 1.05 + 4
+        )
 
 
 def request_bytes(path, body, **headers):
     data = json.dumps(body).encode()
-    lines = [f"POST {path} HTTP/1.1", "Host: soak", "Content-Type: application/json", f"Content-Length: {len(data)}",
-             "Connection: close", *(f"{name.replace('_', '-')}: {value}" for name, value in headers.items())]
+    lines = [
+        f"POST {path} HTTP/1.1",
+        "Host: soak",
+        "Content-Type: application/json",
+        f"Content-Length: {len(data)}",
+        "Connection: close",
+        *(f"{name.replace('_', '-')}: {value}" for name, value in headers.items()),
+    ]
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + data
 
 
 def essay(tokens, **fields):
-    return {"model": MODEL, "prompt": "Write a long essay on the sea.", "max_tokens": tokens, "temperature": 0,
-            "ignore_eos": True, "stream": True, **fields}
+    return {
+        "model": MODEL,
+        "prompt": "Write a long essay on the sea.",
+        "max_tokens": tokens,
+        "temperature": 0,
+        "ignore_eos": True,
+        "stream": True,
+        **fields,
+    }
 
 
 async def stream(port, body, on_event=lambda: None, path="/v1/completions", **headers):
-    """Reads a stream to its end -> number of events with tokens. Raises when it is not a whole stream without errors."""
+    """Reads a stream to its end -> number of events. Raises when it is not a whole stream without errors."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 20)
     try:
         writer.write(request_bytes(path, body, **headers))

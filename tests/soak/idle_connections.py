@@ -87,7 +87,9 @@ async def run(port, args, report):
     report.note("beside, tok/s", " ".join(f"{v:.0f}" for v in beside))
     slower = 1 - median(beside) / median(alone)
     report.check("slower beside them (medians)", f"{slower * 100:.1f} %", "<= 10 %", slower <= 0.10)
-    report.check("least connections held", min(held), f">= {int(args.connections * 0.95)}", min(held) >= args.connections * 0.95)
+    report.check(
+        "least connections held", min(held), f">= {int(args.connections * 0.95)}", min(held) >= args.connections * 0.95
+    )
 
 
 def main():

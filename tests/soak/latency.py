@@ -1,5 +1,8 @@
-"""What the gateway adds to a token: a fake worker sends to many streams at a steady rate; the time from chunk received to
-socket written comes from the gateway's own histogram, the way from the worker's send to the client's read from clocks."""
+"""What the gateway adds to a token: a fake worker sends to many streams at a steady rate.
+
+The time from chunk received to socket written comes from the gateway's own histogram; the way from the worker's send to
+the client's read comes from this machine's clock, and has in it what the Python of both ends takes.
+"""
 
 import asyncio
 import os
@@ -30,7 +33,9 @@ def quantile(counts, q):
     low, below = 0.0, 0.0
     for bound, count in counts:
         if count >= total * q:
-            return low if bound == float("inf") else low + (bound - low) * (total * q - below) / max(1e-9, count - below)
+            return (
+                low if bound == float("inf") else low + (bound - low) * (total * q - below) / max(1e-9, count - below)
+            )
         low, below = bound, count
     return low
 
@@ -60,7 +65,9 @@ def way(path, received):
         for line in f:
             name, number, at = line.split()
             sent[name, int(number)] = float(at)
-    return sorted(at - sent[name, i] for name, times in received.items() for i, at in enumerate(times) if (name, i) in sent)
+    return sorted(
+        at - sent[name, i] for name, times in received.items() for i, at in enumerate(times) if (name, i) in sent
+    )
 
 
 def main():
@@ -70,10 +77,24 @@ def main():
     port, address, received, processes = free_port(), f"unix:{folder}/w.sock", {}, []
     try:
         with open(f"{folder}/gateway.log", "w") as log:
-            processes.append(subprocess.Popen([sys.executable, f"{ROOT}/tests/clients/fake_worker.py", address,
-                                               "--tokens-per-second", str(args.rate), "--send-times", f"{folder}/sent"]))
-            processes.append(subprocess.Popen([f"{BIN}/hearth-gateway", "--port", str(port), "--worker", address],
-                                              stdout=log, stderr=log))
+            processes.append(
+                subprocess.Popen(
+                    [
+                        sys.executable,
+                        f"{ROOT}/tests/clients/fake_worker.py",
+                        address,
+                        "--tokens-per-second",
+                        str(args.rate),
+                        "--send-times",
+                        f"{folder}/sent",
+                    ]
+                )
+            )
+            processes.append(
+                subprocess.Popen(
+                    [f"{BIN}/hearth-gateway", "--port", str(port), "--worker", address], stdout=log, stderr=log
+                )
+            )
         wait_for(lambda: healthy(port), 30, "the gateway is ready")
         before = dict(buckets(port))
         cpu_before = os.times()
@@ -105,8 +126,10 @@ def main():
         else:
             report.check(name, f"{value * 1000:.2f} ms", f"<= {limit * 1000:.0f} ms", value <= limit)
     if ways:
-        report.note("worker's send to client's read p50, p99, max",
-                    ", ".join(f"{ways[min(len(ways) - 1, int(len(ways) * q))] * 1000:.1f}" for q in (0.5, 0.99, 1)) + " ms")
+        report.note(
+            "worker's send to client's read p50, p99, max",
+            ", ".join(f"{ways[min(len(ways) - 1, int(len(ways) * q))] * 1000:.1f}" for q in (0.5, 0.99, 1)) + " ms",
+        )
     report.finish()
 
 

@@ -40,12 +40,18 @@ async def run(server, args, report):
     gaps.sort()
     report.note("streams, seconds, requests", f"{args.streams}, {took:.0f}, {sum(rounds)}")
     report.note("tokens", f"{tokens}, {tokens / took:.0f} tok/s")
-    report.note("gap between events p50, p99, max",
-                ", ".join(f"{gaps[min(len(gaps) - 1, int(len(gaps) * q))] * 1000:.0f}" for q in (0.5, 0.99, 1)) + " ms")
+    report.note(
+        "gap between events p50, p99, max",
+        ", ".join(f"{gaps[min(len(gaps) - 1, int(len(gaps) * q))] * 1000:.0f}" for q in (0.5, 0.99, 1)) + " ms",
+    )
     report.check("errors", len(errors), "none" if not errors else errors[0][:100], not errors)
     check_flat(report, samples)
-    report.check("requests left in the worker", after["requests_running"] + after["requests_waiting"], "0",
-                 after["requests_running"] + after["requests_waiting"] == 0)
+    report.check(
+        "requests left in the worker",
+        after["requests_running"] + after["requests_waiting"],
+        "0",
+        after["requests_running"] + after["requests_waiting"] == 0,
+    )
 
 
 def main():
@@ -53,8 +59,12 @@ def main():
     report = Report(f"{args.streams} concurrent streams")
     with Server() as server:
         asyncio.run(run(server, args, report))
-        report.check("processes alive", sum(p.poll() is None for p in server.processes.values()), "3",
-                     all(p.poll() is None for p in server.processes.values()))
+        report.check(
+            "processes alive",
+            sum(p.poll() is None for p in server.processes.values()),
+            "3",
+            all(p.poll() is None for p in server.processes.values()),
+        )
     report.finish()
 
 
