@@ -1,0 +1,11 @@
+#pragma once
+
+#include "gateway/grammar/schema_keywords.h"
+
+namespace hearth::grammar {
+
+// Whether it is plain to see that no value is valid for both schemas: by their types, their listed values, or a
+// property that both require. False means only that it is not plain. `root` resolves references.
+bool PlainlyDisjoint(const OrderedJson& root, const OrderedJson& a, const OrderedJson& b);
+
+}  // namespace hearth::grammar

@@ -1,0 +1,109 @@
+#include "gateway/grammar/tool_grammar.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "gateway/grammar/free_text.h"
+#include "gateway/grammar/tool_arguments.h"
+#include "gateway/text/utf8.h"
+
+namespace hearth::grammar {
+namespace {
+
+using text::FindMember;
+using text::OrderedJson;
+
+bool IsStrict(const OrderedJson& function) {
+  const OrderedJson* strict = FindMember(function, "strict");
+  return strict != nullptr && *strict == true;
+}
+
+// Whether the reader of calls takes it for a name.
+bool IsName(const std::string& name) {
+  return !name.empty() && name.front() != '{' && std::none_of(name.begin(), name.end(), [](unsigned char c) {
+    return c <= ' ' || c == '<' || c == '>' || c == 0x7F;
+  });
+}
+
+// All calls of one answer as one rule each.
+class Compiler {
+ public:
+  Compiler(const ToolRules& rules, const MarkupIds& ids)
+      : rules_(rules), ids_(ids), json_(builder_), arguments_(builder_, json_, ids) {}
+
+  Result<std::string> Compile() {
+    for (size_t i = 0; i < rules_.tools.size(); ++i) {
+      if (Status status = AddTool(i); !status.ok()) return status;
+    }
+    const PieceRef call = Rule(builder_.Add("call", Choice(std::move(calls_))));
+    const int32_t end = builder_.State(/*end=*/true);
+    int32_t start = builder_.Start(0);
+    builder_.automaton().except = {ids_.call};
+    if (rules_.in_reasoning) {
+      builder_.automaton().except.push_back(ids_.think_end);
+      const int32_t thought = builder_.State(), begun = builder_.State();
+      EmitFreeText(builder_, {.without = {"</think>", "<tool_call>"}, .tokens = true}, start, thought);
+      builder_.Emit(Token(ids_.think_end), thought, begun);
+      if (!rules_.must_call) builder_.Empty(thought, end);
+      start = begun;
+    }
+    if (rules_.must_call) {
+      builder_.Emit(Repeat(call, 1, rules_.parallel ? std::nullopt : std::optional<size_t>(1)), start, end);
+    } else {
+      const int32_t said = builder_.State();
+      EmitFreeText(builder_, {.without = {"<tool_call>"}, .tokens = true}, start, said);
+      builder_.Empty(said, end);
+      builder_.Emit(call, said, rules_.parallel ? start : end);
+    }
+    Result<std::string> bytes = builder_.Finish();
+    if (!bytes.ok()) return InvalidArgument("the tools' grammar ", bytes.status().message()).WithParam("tools");
+    return bytes;
+  }
+
+ private:
+  Status AddTool(size_t index) {
+    const OrderedJson& function = rules_.tools[index]["function"];
+    const std::string place = StrCat("tools[", index, "].function");
+    const std::string& name = function["name"].get_ref<const std::string&>();
+    if (!rules_.only.empty() && std::find(rules_.only.begin(), rules_.only.end(), name) == rules_.only.end()) {
+      return Status::Ok();
+    }
+    if (!IsName(name)) {
+      return InvalidArgument(place, ".name is ", text::JsonText(function["name"]),
+                             ", which cannot be written in a call")
+          .WithParam(place + ".name");
+    }
+    const OrderedJson* parameters = FindMember(function, "parameters");
+    if (parameters != nullptr && parameters->is_null()) parameters = nullptr;
+    const bool strict = IsStrict(function);
+    Result<PieceRef> inside =
+        strict ? arguments_.Strict(parameters, place + ".parameters") : arguments_.Free(parameters);
+    if (!inside.ok()) {
+      return InvalidArgument(strict ? "" : place + ".parameters: ", inside.status().message())
+          .WithParam(place + ".parameters");
+    }
+    calls_.push_back(Sequence({Token(ids_.call), Text(name), *inside, Token(ids_.call_end)}));
+    return Status::Ok();
+  }
+
+  const ToolRules& rules_;
+  const MarkupIds ids_;
+  Builder builder_;
+  JsonRules json_;
+  ToolArguments arguments_;
+  std::vector<PieceRef> calls_;
+};
+
+}  // namespace
+
+bool NeedsGrammar(const ToolRules& rules) {
+  if (rules.must_call || !rules.parallel || !rules.only.empty()) return true;
+  return std::any_of(rules.tools.begin(), rules.tools.end(),
+                     [](const OrderedJson& tool) { return IsStrict(tool["function"]); });
+}
+
+Result<std::string> CompileTools(const ToolRules& rules, const MarkupIds& ids) {
+  return Compiler(rules, ids).Compile();
+}
+
+}  // namespace hearth::grammar
