@@ -46,7 +46,7 @@ async def cancel_one(port, rng):
             await asyncio.sleep(rng.random() * 0.3)
         elif kind == "decode":
             for _ in range(rng.randrange(1, 40)):
-                if not await asyncio.wait_for(reader.readline(), 20):
+                if not await asyncio.wait_for(reader.read(400), 20):
                     break
         elif kind == "not reading":
             await asyncio.sleep(rng.random())

@@ -39,12 +39,12 @@ class Report:
         self.failed = self.failed or not ok
 
     def finish(self):
-        print(
-            f"\n{self.title}   (load average {self.load:.1f} at start, {os.getloadavg()[0]:.1f} now, {os.cpu_count()} cpus)"
-        )
-        widths = [max(len(str(row[i])) for row in self.rows) for i in range(3)]
+        load = f"load average {self.load:.1f} at start, {os.getloadavg()[0]:.1f} now, {os.cpu_count()} cpus"
+        print(f"\n{self.title}   ({load})")
+        limited = [row for row in self.rows if row[3]]
+        widths = [max(len(str(row[i])) for row in (self.rows if i == 0 else limited)) for i in range(3)]
         for name, value, limit, verdict in self.rows:
-            print(f"  {name:<{widths[0]}}  {value!s:>{widths[1]}}  {limit!s:<{widths[2]}}  {verdict}".rstrip())
+            print(f"  {name:<{widths[0]}}  {value!s:<{widths[1]}}  {limit!s:<{widths[2]}}  {verdict}".rstrip())
         sys.stdout.flush()
         sys.exit(1 if self.failed else 0)
 

@@ -1,4 +1,4 @@
-"""Connections that do nothing, or read one byte a second, must not slow the streams beside them.
+"""Connections that do nothing, or read or send one byte a second, must not slow the streams beside them.
 
 Healthy streams run alone and beside the others, in turn; what counts is the medians of tokens a second of all rounds,
 since the machine's own load changes between them."""
@@ -37,6 +37,23 @@ async def slow_reader(port, hold):
             await asyncio.sleep(0.2)
 
 
+async def slow_sender(port, hold):
+    """Sends its request a byte a second, again whenever the server has had enough of it."""
+    while True:
+        try:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            hold.add(writer)
+            for byte in request_bytes("/v1/completions", essay(2)):
+                writer.write(bytes([byte]))
+                await asyncio.sleep(1)
+                if writer.transport.is_closing() or reader.at_eof():
+                    break
+            hold.discard(writer)
+            writer.close()
+        except OSError:
+            await asyncio.sleep(0.2)
+
+
 async def healthy(port, streams, tokens):
     begin = time.monotonic()
     await asyncio.gather(*[stream(port, essay(tokens)) for _ in range(streams)])
@@ -46,7 +63,7 @@ async def healthy(port, streams, tokens):
 async def open_them(port, args, hold):
     tasks = []
     for i in range(args.connections):
-        tasks.append(asyncio.create_task((slow_reader if i % 2 else idle)(port, hold)))
+        tasks.append(asyncio.create_task((idle, slow_reader, slow_sender)[i % 3](port, hold)))
         if i % 50 == 49:
             await asyncio.sleep(0.05)
     for _ in range(200):
