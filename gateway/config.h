@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,13 +14,15 @@ namespace hearth {
 struct GatewayConfig {
   std::string host = "127.0.0.1";
   uint16_t port = 30000;
-  std::string worker = "127.0.0.1:30001";
+  std::vector<std::string> worker = {"127.0.0.1:30001"};
   std::vector<std::string> served_name = {"glm-5.3-flash"};
   std::string model_dir;
   bool strict = false;
   std::vector<std::string> api_key;
   std::string api_key_file;
   bool open_status = true;
+  std::string tls_cert;
+  std::string tls_key;
   std::vector<std::string> cors_origins;
   std::vector<std::string> allowed_hosts;
   uint32_t max_connections = 1024;
@@ -29,6 +32,7 @@ struct GatewayConfig {
   std::chrono::milliseconds write_timeout{10'000};
   std::chrono::milliseconds idle_timeout{30'000};
   std::chrono::milliseconds request_timeout{3'600'000};
+  std::chrono::milliseconds keep_alive{5'000};
   std::chrono::milliseconds drain_timeout{30'000};
   std::string log_level = "info";
 
@@ -36,7 +40,11 @@ struct GatewayConfig {
   void ForEach(Visitor&& visit) {
     visit(OptionSpec{.flag = "--host", .help = "Address to serve HTTP on; 0.0.0.0 or :: for every interface"}, host);
     visit(OptionSpec{.flag = "--port", .env = {"PORT"}, .help = "Port to serve HTTP on; 0 takes a free one"}, port);
-    visit(OptionSpec{.flag = "--worker", .help = "gRPC address of the worker: HOST:PORT or unix:PATH"}, worker);
+    visit(OptionSpec{.flag = "--worker",
+                     .env = {"HEARTH_WORKERS"},
+                     .help =
+                         "gRPC addresses of the workers: HOST:PORT, unix:PATH, or dns:///NAME:PORT for all of a name"},
+          worker);
     visit(OptionSpec{.flag = "--served-name",
                      .env = {"SERVED_NAME"},
                      .help = "Names that requests may give as their model; the first one is shown"},
@@ -51,6 +59,9 @@ struct GatewayConfig {
     visit(OptionSpec{.flag = "--api-key", .help = "Keys of which a request must bring one", .secret = true}, api_key);
     visit(OptionSpec{.flag = "--api-key-file", .help = "File with further keys, one a line"}, api_key_file);
     visit(OptionSpec{.flag = "--open-status", .help = "Answer /health and /metrics without a key"}, open_status);
+    visit(OptionSpec{.flag = "--tls-cert", .help = "PEM file with certificate and chain: HTTPS instead of HTTP"},
+          tls_cert);
+    visit(OptionSpec{.flag = "--tls-key", .help = "PEM file with the key of --tls-cert"}, tls_key);
     visit(OptionSpec{.flag = "--cors-origins", .help = "Origins whose pages may read answers; * is any"}, cors_origins);
     visit(OptionSpec{.flag = "--allowed-hosts", .help = "Host names a request may be addressed to; none given: any"},
           allowed_hosts);
@@ -63,6 +74,9 @@ struct GatewayConfig {
     visit(OptionSpec{.flag = "--idle-timeout", .help = "Time between two requests of a connection"}, idle_timeout);
     visit(OptionSpec{.flag = "--request-timeout", .help = "Longest a generation may take, queueing included"},
           request_timeout);
+    visit(OptionSpec{.flag = "--keep-alive",
+                     .help = "Longest silence of a stream: then a comment line shows that the request is alive"},
+          keep_alive);
     visit(OptionSpec{.flag = "--drain-timeout", .help = "Time running requests get after SIGTERM"}, drain_timeout);
     visit(OptionSpec{.flag = "--log-level",
                      .help = "Events below are not logged",
@@ -73,7 +87,12 @@ struct GatewayConfig {
   void Validate(Problems& problems) const {
     using std::chrono_literals::operator""ms;
     problems.Require(!served_name.empty() && !served_name.front().empty(), "served-name", served_name, "a name");
-    problems.Require(!worker.empty(), "worker", worker, "HOST:PORT or unix:PATH");
+    const std::set<std::string> distinct(worker.begin(), worker.end());
+    problems.Require(
+        !worker.empty() && worker.size() <= 64 && distinct.size() == worker.size() && !distinct.contains(""), "worker",
+        worker, "1 to 64 different addresses HOST:PORT, unix:PATH or dns:///NAME:PORT");
+    problems.Require(tls_cert.empty() == tls_key.empty(), "tls-key", tls_key, "to be given together with --tls-cert");
+    problems.Require(keep_alive >= 1ms, "keep-alive", keep_alive, "more than 0");
     problems.Require(max_connections >= 1 && max_connections <= 1024, "max-connections", max_connections, "1 to 1024");
     problems.Require(max_body_bytes >= 1024 && max_body_bytes <= (uint64_t{1} << 30), "max-body-bytes", max_body_bytes,
                      "1024 to 1073741824");

@@ -1,8 +1,11 @@
 #include "gateway/gateway.h"
 
+#include <algorithm>
+
 #include "common/base/listen_socket.h"
 #include "common/base/startup_error.h"
 #include "common/log/log.h"
+#include "gateway/page/page.h"
 #include "gateway/serving/chat_handler.h"
 #include "gateway/serving/completion_handler.h"
 #include "gateway/serving/info_handlers.h"
@@ -23,10 +26,18 @@ http::ServerOptions ServerOptionsOf(const GatewayConfig& config) {
     for (std::string& key : http::ReadApiKeyFile(config.api_key_file))
       options.access.api_keys.push_back(std::move(key));
   }
+  options.tls_cert = config.tls_cert;
+  options.tls_key = config.tls_key;
   options.access.open_status = config.open_status;
   options.access.cors_origins = config.cors_origins;
   options.access.allowed_hosts = config.allowed_hosts;
   return options;
+}
+
+std::string ListText(const std::vector<std::string>& list) {
+  std::string text;
+  for (const std::string& one : list) text += (text.empty() ? "" : ", ") + one;
+  return text;
 }
 
 bool IsStatusRoute(const std::string& path) {
@@ -37,15 +48,15 @@ bool IsStatusRoute(const std::string& path) {
 
 Gateway::Gateway(const GatewayConfig& config)
     : config_(config),
-      client_(config.worker),
-      monitor_(client_, [this](const engine::WorkerView& view) { OnWorkerView(view); }),
-      services_{.client = client_,
-                .monitor = monitor_,
+      ready_(config.worker.size()),
+      workers_(config.worker, [this](size_t worker, const engine::WorkerView& view) { OnWorkerView(worker, view); }),
+      services_{.workers = workers_,
                 .text = text_,
                 .metrics = metrics_,
                 .served_names = config.served_name,
                 .strict = config.strict,
-                .request_timeout = config.request_timeout},
+                .request_timeout = config.request_timeout,
+                .keep_alive = config.keep_alive},
       server_(ServerOptionsOf(config), [this](const http::HttpRequest& request) { return Answer(request); }) {
   if (!config_.model_dir.empty()) {
     text_.LoadFrom(config_.model_dir);
@@ -64,10 +75,16 @@ http::HttpResponse Gateway::Answer(const http::HttpRequest& request) {
   return response;
 }
 
-void Gateway::OnWorkerView(const engine::WorkerView& view) {
-  metrics_.worker_up.Set(view.ready() ? 1 : 0);
-  metrics_.load_progress.Set(view.ready() ? 1 : view.answers ? view.info.load.ratio : 0);
-  if (config_.model_dir.empty() && view.ready() && !view.info.model_dir.empty()) text_.LoadFrom(view.info.model_dir);
+void Gateway::OnWorkerView(size_t worker, const engine::WorkerView& view) {
+  const std::string& target = config_.worker[worker];
+  metrics_.WorkerUp(target).Set(view.ready() ? 1 : 0);
+  metrics_.LoadProgress(target).Set(view.ready() ? 1 : view.answers ? view.info.load.ratio : 0);
+  ready_[worker] = view.ready();
+  // The tokenizer comes from the first worker that is ready: others may know the same model by another folder.
+  const bool first = std::find(ready_.begin(), ready_.end(), true) == ready_.begin() + static_cast<ptrdiff_t>(worker);
+  if (config_.model_dir.empty() && view.ready() && first && !view.info.model_dir.empty()) {
+    text_.LoadFrom(view.info.model_dir);
+  }
 }
 
 void Gateway::AddRoutes() {
@@ -76,7 +93,7 @@ void Gateway::AddRoutes() {
     router_.Add(method, path,
                 [this, function](const http::HttpRequest& request) { return function(services_, request); });
   };
-  add("GET", "/", serving::HandleRoot);
+  router_.Add("GET", "/", page::HandlePage);
   add("GET", "/health", serving::HandleHealth);
   add("GET", "/health/live", serving::HandleLive);
   add("GET", "/v1/models", serving::HandleModels);
@@ -96,7 +113,9 @@ void Gateway::AddRoutes() {
 }
 
 void Gateway::Serve(const StopSignal& stop) {
-  Log(LogLevel::kInfo, "serving", {{"url", "http://" + HostPort(config_.host, port())}, {"worker", config_.worker}});
+  Log(LogLevel::kInfo, "serving",
+      {{"url", (config_.tls_cert.empty() ? "http://" : "https://") + HostPort(config_.host, port())},
+       {"worker", ListText(config_.worker)}});
   while (!stop.WaitFor(std::chrono::seconds(60))) {
   }
   Log(LogLevel::kInfo, "draining");

@@ -1,13 +1,15 @@
 #pragma once
 
+#include <atomic>
+#include <vector>
+
 #include "common/base/stop_signal.h"
 #include "gateway/config.h"
 #include "gateway/http/http_server.h"
 #include "gateway/http/router.h"
 #include "gateway/metrics.h"
 #include "gateway/serving/services.h"
-#include "gateway/worker_client/engine_client.h"
-#include "gateway/worker_client/worker_monitor.h"
+#include "gateway/worker_client/worker_pool.h"
 
 namespace hearth {
 
@@ -26,14 +28,14 @@ class Gateway {
  private:
   http::HttpResponse Answer(const http::HttpRequest& request);
   void AddRoutes();
-  void OnWorkerView(const engine::WorkerView& view);
+  void OnWorkerView(size_t worker, const engine::WorkerView& view);
 
   const GatewayConfig config_;
   GatewayMetrics metrics_;
   serving::ModelTextHolder text_;
-  engine::EngineClient client_;
-  engine::WorkerMonitor monitor_;  // uses client_, text_ and metrics_
-  serving::Services services_;     // what handlers see of the parts above
+  std::vector<std::atomic<bool>> ready_;  // by worker
+  engine::WorkerPool workers_;            // its threads use everything above
+  serving::Services services_;            // what handlers see of the parts above
   http::Router router_;
   http::HttpServer server_;  // last: its threads use everything above
 };

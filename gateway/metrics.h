@@ -39,8 +39,6 @@ struct GatewayMetrics {
       all.AddHistogram("hearth_chunk_write_seconds",
                        "From a streamed token's arrival here to its bytes' way into the socket", StepSecondsBuckets());
 
-  Gauge& worker_up = all.AddGauge("hearth_worker_up", "1 when the worker answers and is ready");
-  Gauge& load_progress = all.AddGauge("hearth_load_progress_ratio", "How much of the model the worker has loaded");
   Gauge& build_info = all.AddGauge("hearth_build_info", "Always 1", {{"version", Version()}, {"process", "gateway"}});
 
   GatewayMetrics() { build_info.Set(1); }
@@ -48,6 +46,15 @@ struct GatewayMetrics {
   // A request that was answered with this HTTP status from 400 on, or ended with an error event (its status then).
   void CountError(int http_status) {
     all.AddCounter("hearth_request_errors_total", kErrorsHelp, {{"code", std::to_string(http_status)}}).Increment();
+  }
+
+  // One series for each worker, by its address.
+  Gauge& WorkerUp(const std::string& worker) {
+    return all.AddGauge("hearth_worker_up", "1 when the worker answers and is ready", {{"worker", worker}});
+  }
+  Gauge& LoadProgress(const std::string& worker) {
+    return all.AddGauge("hearth_load_progress_ratio", "How much of the model the worker has loaded",
+                        {{"worker", worker}});
   }
 
  private:

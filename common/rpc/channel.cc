@@ -21,6 +21,8 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target) {
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
   // Peers are on this machine or in this deployment; a proxy from the environment is never meant for them.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  // One name may stand for several workers; without this every call would go to the first address.
+  if (target.starts_with("dns:///")) arguments.SetLoadBalancingPolicyName("round_robin");
   return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments);
 }
 

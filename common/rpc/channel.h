@@ -9,8 +9,8 @@ class Channel;
 
 namespace hearth {
 
-// A channel to "host:port" or "unix:PATH" with the limits of RpcServer: 64 MiB messages, keepalive, reconnecting after
-// 100 ms to 1 s. Connects when first used.
+// A channel to "host:port" or "unix:PATH", or to all addresses of "dns:///name:port" in turn, with the limits of
+// RpcServer: 64 MiB messages, keepalive, reconnecting after 100 ms to 1 s. Connects when first used.
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target);
 
 }  // namespace hearth

@@ -12,6 +12,7 @@ namespace {
 
 bool NeedsNoKey(const AccessPolicy& policy, const HttpRequest& request) {
   if (policy.api_keys.empty() || request.method == "OPTIONS") return true;
+  if (request.path == "/") return true;  // the page, in which a key can be given
   return policy.open_status &&
          (request.path == "/health" || request.path == "/health/live" || request.path == "/metrics");
 }

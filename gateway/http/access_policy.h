@@ -11,7 +11,7 @@ namespace hearth::http {
 // Who may ask. All lists are optional; an empty one does not restrict anything.
 struct AccessPolicy {
   std::vector<std::string> api_keys;       // one of them must come as "Authorization: Bearer KEY" or "x-api-key: KEY"
-  bool open_status = true;                 // /health, /health/live and /metrics need no key
+  bool open_status = true;                 // /health, /health/live and /metrics need no key; / never does
   std::vector<std::string> cors_origins;   // answered with Access-Control-Allow-Origin; "*" is any
   std::vector<std::string> allowed_hosts;  // of the Host header, without port
 };

@@ -23,13 +23,54 @@ int PollMillis(Deadline deadline) {
 
 }  // namespace
 
-Connection::Connection(UniqueFd fd, const ConnectionLimits& limits) : fd_(std::move(fd)), limits_(limits) {
+Connection::Connection(UniqueFd fd, const ConnectionLimits& limits, const TlsContext* tls)
+    : fd_(std::move(fd)), limits_(limits) {
   const int on = 1;
   ::setsockopt(fd_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  if (tls != nullptr) tls_.emplace(*tls, fd_.get());
+}
+
+bool Connection::Handshake() {
+  if (!tls_) return true;
+  const Deadline deadline = Deadline::After(limits_.header_timeout);
+  while (true) {
+    const IoOutcome outcome = tls_->Handshake();
+    if (outcome == IoOutcome::kDone) return true;
+    if (outcome == IoOutcome::kClosed || deadline.Passed()) return false;
+    Await(outcome, deadline);
+  }
+}
+
+IoOutcome Connection::ReadSome(char* to, size_t size, size_t& got) {
+  if (tls_) return tls_->Read(to, size, got);
+  const ssize_t result = ::recv(fd_.get(), to, size, MSG_DONTWAIT);
+  if (result > 0) {
+    got = static_cast<size_t>(result);
+    return IoOutcome::kDone;
+  }
+  const bool later = result < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
+  return later ? IoOutcome::kWantRead : IoOutcome::kClosed;
+}
+
+IoOutcome Connection::WriteSome(std::string_view data, size_t& sent) {
+  if (tls_) return tls_->Write(data, sent);
+  const ssize_t result = ::send(fd_.get(), data.data(), data.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (result > 0) {
+    sent = static_cast<size_t>(result);
+    return IoOutcome::kDone;
+  }
+  const bool later = result < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
+  return later ? IoOutcome::kWantWrite : IoOutcome::kClosed;
+}
+
+void Connection::Await(IoOutcome wanted, Deadline deadline) {
+  pollfd fd = {fd_.get(), static_cast<short>(wanted == IoOutcome::kWantWrite ? POLLOUT : POLLIN), 0};
+  ::poll(&fd, 1, PollMillis(deadline));
 }
 
 bool Connection::WaitForRequest(int wake_fd, bool first) {
   if (!buffer_.empty()) return true;
+  if (tls_ && tls_->HasPending()) return Fill(Deadline::After(limits_.header_timeout)) == ReadOutcome::kOk;
   const Deadline deadline = Deadline::After(first ? limits_.header_timeout : limits_.idle_timeout);
   while (true) {
     pollfd fds[2] = {{fd_.get(), POLLIN, 0}, {wake_fd, POLLIN, 0}};
@@ -45,16 +86,15 @@ bool Connection::WaitForRequest(int wake_fd, bool first) {
 ReadOutcome Connection::Fill(Deadline deadline) {
   char bytes[kReadBytes];
   while (true) {
-    const ssize_t got = ::recv(fd_.get(), bytes, sizeof bytes, MSG_DONTWAIT);
-    if (got > 0) {
-      buffer_.append(bytes, static_cast<size_t>(got));
+    size_t got = 0;
+    const IoOutcome outcome = ReadSome(bytes, sizeof bytes, got);
+    if (outcome == IoOutcome::kDone) {
+      buffer_.append(bytes, got);
       return ReadOutcome::kOk;
     }
-    if (got == 0) return ReadOutcome::kClosed;
-    if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) return ReadOutcome::kClosed;
+    if (outcome == IoOutcome::kClosed) return ReadOutcome::kClosed;
     if (deadline.Passed()) return ReadOutcome::kTimeout;
-    pollfd fd = {fd_.get(), POLLIN, 0};
-    ::poll(&fd, 1, PollMillis(deadline));
+    Await(outcome, deadline);
   }
 }
 
@@ -134,20 +174,19 @@ bool Connection::Write(std::string_view data) {
   if (broken_) return false;
   const Deadline deadline = Deadline::After(limits_.write_timeout);
   while (!data.empty()) {
-    const ssize_t sent = ::send(fd_.get(), data.data(), data.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (sent > 0) {
-      data.remove_prefix(static_cast<size_t>(sent));
-      bytes_written_ += static_cast<size_t>(sent);
+    size_t sent = 0;
+    const IoOutcome outcome = WriteSome(data, sent);
+    if (outcome == IoOutcome::kDone) {
+      data.remove_prefix(sent);
+      bytes_written_ += sent;
       continue;
     }
-    if (sent < 0 && errno == EINTR) continue;
-    write_timed_out_ = sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) && deadline.Passed();
-    if (write_timed_out_ || (sent < 0 && errno != EAGAIN && errno != EWOULDBLOCK)) {
+    write_timed_out_ = outcome != IoOutcome::kClosed && deadline.Passed();
+    if (write_timed_out_ || outcome == IoOutcome::kClosed) {
       broken_ = true;
       return false;
     }
-    pollfd fd = {fd_.get(), POLLOUT, 0};
-    ::poll(&fd, 1, PollMillis(deadline));
+    Await(outcome, deadline);
   }
   return true;
 }
@@ -168,6 +207,8 @@ std::string Connection::PeerAddress() const {
 }
 
 void Connection::CloseGently() {
+  if (tls_ && !broken_) tls_->SendClose();
+  tls_.reset();  // what still comes is read away undeciphered
   ::shutdown(fd_.get(), SHUT_WR);
   // Closing with unread data resets the connection and may take the answer with it.
   const Deadline deadline = Deadline::After(std::chrono::milliseconds(300));

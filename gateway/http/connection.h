@@ -1,11 +1,13 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "common/base/deadline.h"
 #include "common/base/unique_fd.h"
+#include "gateway/http/tls.h"
 
 namespace hearth::http {
 
@@ -22,10 +24,14 @@ struct ConnectionLimits {
 enum class ReadOutcome { kOk, kClosed, kTimeout, kTooLarge, kMalformed };
 
 // A client's socket with absolute deadlines: a peer that sends or takes a byte at a time gains no time by it. Owned
-// and used by one thread.
+// and used by one thread. With TLS the same deadlines hold: they bound the time of the wire, not of single reads.
 class Connection {
  public:
-  Connection(UniqueFd fd, const ConnectionLimits& limits);
+  // `tls`: null for plain HTTP; outlives this.
+  Connection(UniqueFd fd, const ConnectionLimits& limits, const TlsContext* tls = nullptr);
+
+  // The TLS handshake, within the header timeout; nothing to do without TLS. False ends the connection.
+  bool Handshake();
 
   // Waits for the first byte of a request. False when there is none: the peer closed, the idle time is over, or
   // `wake_fd` became readable (-1: none).
@@ -50,12 +56,16 @@ class Connection {
   void CloseGently();
 
  private:
+  IoOutcome ReadSome(char* to, size_t size, size_t& got);
+  IoOutcome WriteSome(std::string_view data, size_t& sent);
+  void Await(IoOutcome wanted, Deadline deadline);
   ReadOutcome Fill(Deadline deadline);  // at least one more byte into buffer_
   ReadOutcome ReadLine(Deadline deadline, std::string& line);
   ReadOutcome Take(size_t bytes, Deadline deadline, std::string& out);
 
   UniqueFd fd_;
   const ConnectionLimits& limits_;
+  std::optional<TlsSession> tls_;
   std::string buffer_;  // received, not yet used
   bool broken_ = false;
   bool write_timed_out_ = false;

@@ -103,6 +103,7 @@ class HttpServer::Impl : public httplib::Server {
   Impl(ServerOptions options, http::Handler handler)
       : options_(std::move(options)),
         handler_(std::move(handler)),
+        tls_(options_.tls_cert.empty() ? nullptr : std::make_unique<TlsContext>(options_.tls_cert, options_.tls_key)),
         listener_(ListenTcp(options_.host, options_.port, "--port", kBacklog)),
         wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
         end_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
@@ -179,6 +180,7 @@ class HttpServer::Impl : public httplib::Server {
       const int fd = client.Release();
       if (threads_.Run([this, fd] { process_and_close_socket(fd); })) continue;
       client = UniqueFd(fd);
+      if (tls_) continue;  // a refusal would need a handshake, and so a thread
       const std::string full = PlainAnswer(ErrorResponse(503, "too many connections", "too_many_connections"));
       ::send(fd, full.data(), full.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
       ::shutdown(fd, SHUT_WR);
@@ -186,12 +188,13 @@ class HttpServer::Impl : public httplib::Server {
   }
 
   bool process_and_close_socket(socket_t fd) override {
-    Connection connection(UniqueFd(fd), options_.limits);
+    Connection connection(UniqueFd(fd), options_.limits, tls_.get());
     {
       std::lock_guard lock(mutex_);
       open_.insert(fd);
     }
-    for (int served = 0; served < kRequestsPerConnection && !cut_; ++served) {
+    const bool open = connection.Handshake();
+    for (int served = 0; open && served < kRequestsPerConnection && !cut_; ++served) {
       // A new connection's first request is answered even while draining: with 503.
       const bool first = served == 0;
       if (!connection.WaitForRequest(first ? end_.get() : wake_.get(), first)) break;
@@ -341,6 +344,7 @@ class HttpServer::Impl : public httplib::Server {
 
   const ServerOptions options_;
   const http::Handler handler_;
+  const std::unique_ptr<const TlsContext> tls_;
   UniqueFd listener_;
   UniqueFd wake_;  // readable once idle connections should end
   UniqueFd end_;   // readable once the acceptor should end

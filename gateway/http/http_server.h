@@ -17,13 +17,15 @@ struct ServerOptions {
   size_t max_connections = 1024;
   ConnectionLimits limits;
   AccessPolicy access;
+  std::string tls_cert, tls_key;  // PEM files; both empty: plain HTTP
 };
 
 // An HTTP/1.1 server: one thread a connection, keep-alive, chunked streaming, every wait with a deadline. The handler
 // gets complete requests and is called on many threads at once.
 class HttpServer {
  public:
-  // Listens; nothing is answered before Start(). Throws StartupError when the port cannot be had.
+  // Listens; nothing is answered before Start(). Throws StartupError when the port cannot be had or the
+  // certificate and key cannot be used.
   HttpServer(ServerOptions options, Handler handler);
   // Stops at once; Drain() first for a polite end.
   ~HttpServer();

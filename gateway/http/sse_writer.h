@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <string_view>
 
 #include "gateway/http/http_message.h"
@@ -10,6 +11,8 @@ namespace hearth::http {
 // is gone or does not read.
 class SseWriter {
  public:
+  using Clock = std::chrono::steady_clock;
+
   explicit SseWriter(BodyWriter& body) : body_(body) {}
 
   bool Event(std::string_view data);  // one line of text, without a line break
@@ -17,10 +20,15 @@ class SseWriter {
   bool Done() { return Event("[DONE]"); }
   bool alive() const { return alive_; }
   bool timed_out() const { return body_.timed_out(); }
+  // Since the last write, or since this object was made.
+  Clock::duration quiet_for() const { return Clock::now() - last_write_; }
 
  private:
+  bool Send(std::string_view text);
+
   BodyWriter& body_;
   bool alive_ = true;
+  Clock::time_point last_write_ = Clock::now();
 };
 
 }  // namespace hearth::http

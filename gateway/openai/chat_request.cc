@@ -136,6 +136,7 @@ Result<ChatRequest> ParseChatRequest(const OrderedJson& body, bool strict) {
   request.prompt.messages = *std::move(normalized);
   ReadTools(fields, request);
   ReadThinkingControls(fields, request);
+  request.session = ReadSession(fields);
   request.sampling = ReadSampling(fields);
   request.stops = ReadStops(fields);
   ReadMaxTokens(fields, request);

@@ -12,6 +12,7 @@ namespace hearth::openai {
 
 // A validated chat request. Token ids, context length and the model's name are checked by whoever knows them.
 struct ChatRequest {
+  std::string session;  // picks the worker; may be empty
   std::string model;  // empty: not given
   text::ChatInput prompt;
   bool tools_active = false;  // tools given and tool_choice is not none

@@ -64,6 +64,7 @@ Result<CompletionRequest> ParseCompletionRequest(const OrderedJson& body, bool s
   FieldReader fields(body);
   request.model = fields.String("model").value_or("");
   if (fields.ok()) ReadPrompts(fields, request.prompts);
+  request.session = ReadSession(fields);
   request.sampling = ReadSampling(fields);
   request.stops = ReadStops(fields);
   request.echo = fields.Bool("echo").value_or(false);

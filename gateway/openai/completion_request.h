@@ -17,6 +17,7 @@ using Prompt = std::variant<std::string, std::vector<int32_t>>;
 
 // A validated completion request. Token ids, context length and the model's name are checked by whoever knows them.
 struct CompletionRequest {
+  std::string session;  // picks the worker; may be empty
   std::string model;
   std::vector<Prompt> prompts;
   engine::SamplingParams sampling;

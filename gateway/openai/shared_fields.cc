@@ -83,6 +83,11 @@ std::vector<std::string> ReadStops(FieldReader& fields, size_t most) {
   return stops;
 }
 
+std::string ReadSession(FieldReader& fields) {
+  const std::optional<std::string> user = fields.String("user");
+  return fields.String("prompt_cache_key").value_or(user.value_or(""));
+}
+
 StreamFields ReadStream(FieldReader& fields) {
   StreamFields read;
   read.stream = fields.Bool("stream").value_or(false);

@@ -20,6 +20,9 @@ constexpr size_t kMaxBiases = 1024;
 engine::SamplingParams ReadSampling(FieldReader& fields);
 std::vector<std::string> ReadStops(FieldReader& fields, size_t most = kMaxStops);
 
+// What requests of one conversation share: prompt_cache_key, else user, else "".
+std::string ReadSession(FieldReader& fields);
+
 struct StreamFields {
   bool stream = false;
   bool include_usage = false;

@@ -13,7 +13,7 @@ void NoteRun(http::RequestNote& note, const GenerationRun& run, const Answer& an
 void Stream(const Services& services, http::RequestNote& note, GenerationRun& run, Answer& answer,
             http::BodyWriter& body) {
   http::SseWriter sse(body);
-  answer.SetStream(&sse);
+  answer.SetStream(&sse, services.keep_alive);
   answer.Begin();
   const Status status = run.Run(answer);
   NoteRun(note, run, answer);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <ctime>
 #include <memory>
 #include <string>
@@ -17,8 +18,12 @@ namespace hearth::serving {
 // Answer that turns tokens into pieces of a stream or into one body.
 class Answer : public RunObserver {
  public:
-  // Events go to `sse` from now on; null: everything is collected.
-  void SetStream(http::SseWriter* sse) { sse_ = sse; }
+  // Events go to `sse` from now on, and a comment whenever nothing has for the time of `keep_alive`. Without a stream
+  // everything is collected.
+  void SetStream(http::SseWriter* sse, std::chrono::milliseconds keep_alive) {
+    sse_ = sse;
+    keep_alive_ = keep_alive;
+  }
 
   // Written first, before any token.
   virtual void Begin() {}
@@ -29,8 +34,8 @@ class Answer : public RunObserver {
   // For the access log: "stop", "length", "tool_calls".
   virtual std::string finish_reason() const = 0;
 
-  void OnSilence() override {
-    if (sse_ != nullptr) sse_->Comment("waiting");
+  void KeepAlive() override {
+    if (sse_ != nullptr && sse_->quiet_for() >= keep_alive_) sse_->Comment("waiting");
   }
   bool CanWrite() override { return sse_ == nullptr || sse_->alive(); }
   bool write_timed_out() override { return sse_ != nullptr && sse_->timed_out(); }
@@ -41,6 +46,7 @@ class Answer : public RunObserver {
 
  private:
   http::SseWriter* sse_ = nullptr;
+  std::chrono::milliseconds keep_alive_{5000};
 };
 
 // Starts the generations and answers: with an error while nothing has been sent, with an error event afterwards.

@@ -54,7 +54,7 @@ http::HttpResponse HandleChat(const Services& services, const http::HttpRequest&
 
   std::vector<engine::GenerateSpec> specs;
   for (int i = 0; i < request.n; ++i) {
-    engine::GenerateSpec spec{.request_id = http_request.id, .prompt_ids = prepared->ids};
+    engine::GenerateSpec spec{.request_id = http_request.id, .session = request.session, .prompt_ids = prepared->ids};
     spec.max_tokens = RoomFor(prepared->model, prepared->ids.size(), request.max_tokens);
     spec.sampling = request.sampling;
     spec.sampling.seed = openai::ChoiceSeed(request.sampling.seed, static_cast<size_t>(i));

@@ -49,7 +49,7 @@ std::vector<engine::GenerateSpec> MakeSpecs(const ReadyModel& model, const http:
   if (request.max_tokens == 0u) return specs;
   for (const std::vector<int32_t>& ids : prompts) {
     for (int i = 0; i < request.n; ++i) {
-      engine::GenerateSpec spec{.request_id = http_request.id, .prompt_ids = ids};
+      engine::GenerateSpec spec{.request_id = http_request.id, .session = request.session, .prompt_ids = ids};
       spec.max_tokens = RoomFor(model, ids.size(), request.max_tokens);
       spec.sampling = request.sampling;
       spec.sampling.seed = openai::ChoiceSeed(request.sampling.seed, static_cast<size_t>(i));

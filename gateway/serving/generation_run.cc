@@ -9,7 +9,6 @@ namespace hearth::serving {
 namespace {
 
 constexpr std::chrono::milliseconds kLookEvery{20};
-constexpr std::chrono::seconds kSilence{5};
 
 double Seconds(std::chrono::steady_clock::duration time) { return std::chrono::duration<double>(time).count(); }
 
@@ -20,11 +19,33 @@ GenerationRun::GenerationRun(const Services& services, const http::HttpRequest& 
     : services_(services),
       request_id_(request.id),
       client_left_(request.client_left),
-      prompt_tokens_(std::accumulate(specs.begin(), specs.end(), size_t{0},
+      specs_(std::move(specs)),
+      session_(specs_.empty() ? "" : SessionOf(request, specs_.front().session, specs_.front().prompt_ids)),
+      deadline_(Deadline::After(services.request_timeout)),
+      prompt_tokens_(std::accumulate(specs_.begin(), specs_.end(), size_t{0},
                                      [](size_t sum, const auto& spec) { return sum + spec.prompt_ids.size(); })),
-      choices_(specs.size()),
-      streams_(services.client.Generate(specs, Deadline::After(services.request_timeout))) {
+      choices_(specs_.size()),
+      worker_(services.workers.Pick(session_).value_or(0)) {
+  StartStreams();
   services_.metrics.requests_waiting.Increment(static_cast<double>(choices_.size()));
+}
+
+void GenerationRun::StartStreams() {
+  tried_.push_back(worker_);
+  streams_ = services_.workers.client(worker_).Generate(specs_, deadline_);
+}
+
+bool GenerationRun::TryAnotherWorker() {
+  services_.workers.Hint(worker_);
+  const std::optional<size_t> next = services_.workers.Pick(session_, tried_);
+  if (!next) return false;
+  Log(LogLevel::kWarning, "worker_changed",
+      {{"request", request_id_},
+       {"from", services_.workers.targets()[worker_]},
+       {"to", services_.workers.targets()[*next]}});
+  worker_ = *next;
+  StartStreams();
+  return true;
 }
 
 GenerationRun::~GenerationRun() {
@@ -67,7 +88,7 @@ bool GenerationRun::ClientLeft() {
 
 Status GenerationRun::Fail(Status status) {
   if (status.code() == StatusCode::kUnavailable) {
-    services_.monitor.Hint();
+    services_.workers.Hint(worker_);
     status = Unavailable("the worker is not available: ", status.message());
   }
   for (Choice& choice : choices_) SetPhase(choice, Phase::kEnded);
@@ -97,7 +118,11 @@ Status GenerationRun::WaitAccepted() {
     std::optional<engine::Event> event = streams_->Next(kLookEvery);
     if (ClientLeft()) return CancelledByClient(false);
     if (!event) continue;
-    if (const auto* failed = std::get_if<engine::Failed>(&event->what)) return Fail(failed->status);
+    if (const auto* failed = std::get_if<engine::Failed>(&event->what)) {
+      const bool untouched = accepted == 0 && failed->status.code() == StatusCode::kUnavailable;
+      if (untouched && TryAnotherWorker()) continue;
+      return Fail(failed->status);
+    }
     Choice& choice = choices_[event->stream];
     if (!std::exchange(choice.accepted, true)) ++accepted;
     if (const auto* taken = std::get_if<engine::Accepted>(&event->what)) {
@@ -147,7 +172,6 @@ void GenerationRun::EndChoice(size_t index, const ChoiceEnd& end, RunObserver& o
 }
 
 Status GenerationRun::Run(RunObserver& observer) {
-  auto last_event = Clock::now();
   const auto running = [this] {
     return std::any_of(choices_.begin(), choices_.end(), [](const Choice& c) { return c.phase != Phase::kEnded; });
   };
@@ -155,13 +179,8 @@ Status GenerationRun::Run(RunObserver& observer) {
     const std::optional<engine::Event> event = NextEvent();
     if (!observer.CanWrite()) return CancelledByClient(observer.write_timed_out());
     if (ClientLeft()) return CancelledByClient(false);
-    if (!event) {
-      if (Clock::now() - last_event < kSilence) continue;
-      observer.OnSilence();
-      last_event = Clock::now();
-      continue;
-    }
-    last_event = Clock::now();
+    observer.KeepAlive();
+    if (!event) continue;
     if (choices_[event->stream].phase == Phase::kEnded) continue;  // the end of a stream that a stop string ended
     if (const auto* tokens = std::get_if<engine::Tokens>(&event->what)) {
       OnTokens(event->stream, *tokens, observer);

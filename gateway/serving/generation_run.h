@@ -27,8 +27,8 @@ class RunObserver {
   // False ends this choice here: a stop string is complete.
   virtual bool OnToken(size_t choice, const engine::Token& token) = 0;
   virtual void OnEnd(size_t choice, const ChoiceEnd& end) = 0;
-  // Nothing has come for some seconds.
-  virtual void OnSilence() {}
+  // Called at least every 20 ms while the run goes on.
+  virtual void KeepAlive() {}
   // False once what is written no longer arrives; `timed_out` then says whether the client stayed without reading.
   virtual bool CanWrite() { return true; }
   virtual bool write_timed_out() { return false; }
@@ -62,6 +62,10 @@ class GenerationRun {
     Clock::time_point last_token;
   };
 
+  // Starts every generation at a worker that has not been tried.
+  void StartStreams();
+  // Before a worker has taken anything, another one can take it all. False when none is left.
+  bool TryAnotherWorker();
   std::optional<engine::Event> NextEvent();
   bool ClientLeft();
   Status Fail(Status status);
@@ -74,12 +78,17 @@ class GenerationRun {
   const Services& services_;
   const std::string request_id_;
   const std::function<bool()> client_left_;
+  const std::vector<engine::GenerateSpec> specs_;
+  const std::string session_;
+  const Deadline deadline_;
   const Clock::time_point start_ = Clock::now();
   Clock::time_point last_look_ = start_;
   double seconds_to_first_token_ = -1;
   const size_t prompt_tokens_;  // over all choices
   std::vector<Choice> choices_;
   std::deque<engine::Event> early_;  // came before the last Accepted
+  size_t worker_ = 0;
+  std::vector<size_t> tried_;
   std::unique_ptr<engine::GenerationStreams> streams_;
 };
 

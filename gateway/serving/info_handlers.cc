@@ -5,6 +5,7 @@
 #include "common/base/version.h"
 #include "gateway/http/error_response.h"
 #include "gateway/serving/receipts.h"
+#include "gateway/worker_client/stats_sum.h"
 
 namespace hearth::serving {
 namespace {
@@ -50,6 +51,23 @@ OrderedJson CpuTierJson(const engine::EngineStats& stats) {
           {"selftest", cpu.selftest}};
 }
 
+OrderedJson WorkersJson(const Services& services) {
+  OrderedJson list = OrderedJson::array();
+  const engine::WorkerViews views = services.workers.views();
+  const std::vector<bool> serving = engine::ServingWorkers(views);
+  for (size_t i = 0; i < views.size(); ++i) {
+    const engine::WorkerView& view = *views[i];
+    OrderedJson worker = {{"worker", services.workers.targets()[i]}, {"state", engine::StateWord(view)}};
+    worker["serving"] = static_cast<bool>(serving[i]);
+    if (view.ready() && !serving[i]) worker["problem"] = "another model than the first worker's";
+    if (view.ready() && view.info.degraded) worker["degraded_reason"] = view.info.degraded_reason;
+    if (view.answers && view.info.state == engine::WorkerState::kLoading) worker["load"] = LoadJson(view.info.load);
+    if (!view.answers) worker["problem"] = view.problem;
+    list.push_back(std::move(worker));
+  }
+  return list;
+}
+
 OrderedJson ModelJson(const std::string& name, const ReadyModel& model) {
   static const std::time_t started = std::time(nullptr);
   return {{"id", name},
@@ -59,10 +77,27 @@ OrderedJson ModelJson(const std::string& name, const ReadyModel& model) {
           {"max_model_len", model.info().max_model_len}};
 }
 
+OrderedJson StatsJson(const engine::EngineStats& stats) {
+  OrderedJson body;
+  body["requests"] = stats.requests_total;
+  body["requests_running"] = stats.requests_running;
+  body["requests_waiting"] = stats.requests_waiting;
+  body["prompt_tokens"] = stats.prompt_tokens_total;
+  body["completion_tokens"] = stats.completion_tokens_total;
+  body["expert_cache"] = CacheJson(stats);
+  body["cpu_tier"] = CpuTierJson(stats);
+  body["lanes"] = {{"picks", LanesJson(stats.lane_picks, true)}, {"bytes", LanesJson(stats.lane_bytes, false)}};
+  body["load"] = LoadJson(stats.load);
+  body["decode_steps"] = stats.decode_steps;
+  body["kv_tokens"] = {{"used", stats.kv_tokens_used}, {"total", stats.kv_tokens_total}};
+  body["sequences_paused"] = stats.sequences_paused;
+  return body;
+}
+
 }  // namespace
 
 http::HttpResponse HandleHealth(const Services& services, const http::HttpRequest&) {
-  const auto view = services.monitor.view();
+  const auto view = services.workers.view();
   const engine::ModelInfo& info = view->info;
   const std::string state = StateWord(services);
   const bool ok = state == "ready";
@@ -79,6 +114,7 @@ http::HttpResponse HandleHealth(const Services& services, const http::HttpReques
   } else if (const Result<ReadyModel> model = RequireReady(services); !model.ok()) {
     body["problem"] = model.status().message();
   }
+  if (services.workers.size() > 1) body["workers"] = WorkersJson(services);
   body["version"] = Version();
   http::HttpResponse response{.status = ok ? 200 : 503, .body = WireText(body)};
   if (!ok) response.headers.emplace_back("Retry-After", "2");
@@ -125,44 +161,39 @@ http::HttpResponse HandleServerInfo(const Services& services, const http::HttpRe
                       {"worker_version", info.version},
                       {"degraded", info.degraded}};
   body["server_args"] = std::move(args);
+  if (services.workers.size() > 1) body["workers"] = WorkersJson(services);
   return {.body = WireText(body)};
 }
 
 http::HttpResponse HandleStats(const Services& services, const http::HttpRequest& request) {
-  const Result<engine::EngineStats> stats = services.client.GetStats(kStatsTime);
-  if (!stats.ok()) {
-    return Failure(services, request, Unavailable("the worker does not answer: ", stats.status().message()));
+  std::vector<engine::EngineStats> answers;
+  std::string problem;
+  const engine::WorkerViews views = services.workers.views();
+  OrderedJson list = OrderedJson::array();
+  for (size_t i = 0; i < views.size(); ++i) {
+    // A worker that is known to be down would only cost its time. The only one is asked all the same.
+    if (views.size() > 1 && !views[i]->answers) continue;
+    Result<engine::EngineStats> stats = services.workers.client(i).GetStats(kStatsTime);
+    if (!stats.ok()) {
+      problem = stats.status().message();
+      continue;
+    }
+    OrderedJson one = {{"worker", services.workers.targets()[i]}};
+    one.update(StatsJson(*stats));
+    list.push_back(std::move(one));
+    answers.push_back(*std::move(stats));
   }
-  OrderedJson body;
-  body["requests"] = stats->requests_total;
-  body["requests_running"] = stats->requests_running;
-  body["requests_waiting"] = stats->requests_waiting;
-  body["prompt_tokens"] = stats->prompt_tokens_total;
-  body["completion_tokens"] = stats->completion_tokens_total;
-  body["expert_cache"] = CacheJson(*stats);
-  body["cpu_tier"] = CpuTierJson(*stats);
-  body["lanes"] = {{"picks", LanesJson(stats->lane_picks, true)}, {"bytes", LanesJson(stats->lane_bytes, false)}};
-  body["load"] = LoadJson(stats->load);
-  body["decode_steps"] = stats->decode_steps;
-  body["kv_tokens"] = {{"used", stats->kv_tokens_used}, {"total", stats->kv_tokens_total}};
-  body["sequences_paused"] = stats->sequences_paused;
+  if (answers.empty()) {
+    if (problem.empty()) problem = views.front()->problem;
+    return Failure(services, request, Unavailable("the worker does not answer: ", problem));
+  }
+  OrderedJson body = StatsJson(engine::SumStats(answers));
+  if (views.size() > 1) body["workers"] = std::move(list);
   return {.body = WireText(body)};
 }
 
 http::HttpResponse HandleMetrics(const Services& services, const http::HttpRequest&) {
   return {.content_type = "text/plain; version=0.0.4; charset=utf-8", .body = services.metrics.all.Expose()};
-}
-
-http::HttpResponse HandleRoot(const Services& services, const http::HttpRequest&) {
-  std::string links;
-  for (const char* path : {"/health", "/v1/models", "/server_info", "/stats", "/metrics"}) {
-    links += StrCat("<li><a href=\"", path, "\">", path, "</a></li>");
-  }
-  return {.content_type = "text/html; charset=utf-8",
-          .body = StrCat("<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>Hearth</title></head>"
-                         "<body><h1>Hearth</h1><p>State: ",
-                         StateWord(services), ". Point an OpenAI client at <code>/v1</code>.</p><ul>", links,
-                         "</ul></body></html>\n")};
 }
 
 }  // namespace hearth::serving

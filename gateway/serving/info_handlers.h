@@ -15,7 +15,5 @@ http::HttpResponse HandleModel(const Services& services, const http::HttpRequest
 http::HttpResponse HandleServerInfo(const Services& services, const http::HttpRequest& request);
 http::HttpResponse HandleStats(const Services& services, const http::HttpRequest& request);
 http::HttpResponse HandleMetrics(const Services& services, const http::HttpRequest& request);
-// GET /: a plain page with links.
-http::HttpResponse HandleRoot(const Services& services, const http::HttpRequest& request);
 
 }  // namespace hearth::serving

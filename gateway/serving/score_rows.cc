@@ -6,14 +6,15 @@ Result<std::vector<engine::ScoreRow>> ScoreRows(const Services& services, const 
                                                 const engine::ScoreSpec& spec) {
   std::vector<engine::ScoreRow> rows;
   bool in_order = true;
-  const Status status = services.client.Score(spec, Deadline::After(services.request_timeout), request.client_left,
-                                              [&](engine::ScoreRow row) {
-                                                in_order = in_order && row.row == spec.first_row + rows.size();
-                                                rows.push_back(std::move(row));
-                                              });
+  const size_t worker = services.workers.Pick(SessionOf(request, "", spec.ids)).value_or(0);
+  const Status status = services.workers.client(worker).Score(
+      spec, Deadline::After(services.request_timeout), request.client_left, [&](engine::ScoreRow row) {
+        in_order = in_order && row.row == spec.first_row + rows.size();
+        rows.push_back(std::move(row));
+      });
   if (status.code() == StatusCode::kCancelled) services.metrics.cancelled_prefill.Increment();
   if (status.code() == StatusCode::kUnavailable) {
-    services.monitor.Hint();
+    services.workers.Hint(worker);
     return Unavailable("the worker is not available: ", status.message());
   }
   if (!status.ok()) return status;

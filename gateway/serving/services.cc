@@ -25,26 +25,22 @@ Status CheckText(const engine::WorkerView& worker, const Services& services) {
 }  // namespace
 
 std::string StateWord(const Services& services) {
-  const auto view = services.monitor.view();
-  if (!view->answers) return "worker_down";
-  switch (view->info.state) {
-    case WorkerState::kReady:
-      return CheckText(*view, services).ok() ? "ready" : "no_tokenizer";
-    case WorkerState::kLoading:
-      return "loading";
-    case WorkerState::kDraining:
-      return "draining";
-    case WorkerState::kFailed:
-      return "worker_failed";
-    default:
-      return "worker_down";
-  }
+  const auto view = services.workers.view();
+  if (view->ready() && !CheckText(*view, services).ok()) return "no_tokenizer";
+  return engine::StateWord(*view);
+}
+
+std::string SessionOf(const http::HttpRequest& request, const std::string& named, const std::vector<int32_t>& prompt) {
+  if (const std::string_view header = request.Header("x-session-id"); !header.empty()) return std::string(header);
+  return named.empty() ? engine::PromptSession(prompt) : named;
 }
 
 Result<ReadyModel> RequireReady(const Services& services) {
-  ReadyModel model{services.monitor.view(), services.text.get()};
+  ReadyModel model{services.workers.view(), services.text.get()};
   if (!model.worker->answers) {
-    return Unavailable("the worker at ", services.client.target(), " is down: ", model.worker->problem);
+    const std::vector<std::string>& targets = services.workers.targets();
+    if (targets.size() > 1) return Unavailable("all ", targets.size(), " workers are down: ", model.worker->problem);
+    return Unavailable("the worker at ", targets.front(), " is down: ", model.worker->problem);
   }
   switch (model.info().state) {
     case WorkerState::kReady:
@@ -66,8 +62,8 @@ std::vector<std::string> ServedNames(const Services& services) {
   const auto add = [&names](const char* name) {
     if (std::find(names.begin(), names.end(), name) == names.end()) names.emplace_back(name);
   };
-  std::string_view dir = services.monitor.view()->info.model_dir;
-  while (dir.ends_with('/')) dir.remove_suffix(1);
+  std::string dir = services.workers.view()->info.model_dir;
+  while (dir.ends_with('/')) dir.pop_back();
   if (dir.substr(dir.rfind('/') + 1) == "hearth-tiny") {
     add("hearth-tiny");
     add("glm-5.3-flash");

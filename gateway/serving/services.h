@@ -10,28 +10,31 @@
 #include "gateway/http/http_message.h"
 #include "gateway/metrics.h"
 #include "gateway/serving/model_text.h"
-#include "gateway/worker_client/engine_client.h"
-#include "gateway/worker_client/worker_monitor.h"
+#include "gateway/worker_client/worker_pool.h"
 
 namespace hearth::serving {
 
 // What every handler works with. All parts outlive the handlers.
 struct Services {
-  engine::EngineClient& client;
-  engine::WorkerMonitor& monitor;
+  engine::WorkerPool& workers;
   ModelTextHolder& text;
   GatewayMetrics& metrics;
   std::vector<std::string> served_names;  // the first one is shown by /v1/models
   bool strict = false;
   std::chrono::milliseconds request_timeout{3'600'000};
+  std::chrono::milliseconds keep_alive{5'000};  // longest silence of a stream
 };
 
-// A worker that is ready, with its text side.
+// The model that at least one worker serves, with its text side.
 struct ReadyModel {
-  std::shared_ptr<const engine::WorkerView> worker;
+  std::shared_ptr<const engine::WorkerView> worker;  // of all workers together
   std::shared_ptr<const ModelText> text;
   const engine::ModelInfo& info() const { return worker->info; }
 };
+
+// The session by which a request finds its worker: the x-session-id header, else `named` (from the body), else the
+// prompt's first tokens.
+std::string SessionOf(const http::HttpRequest& request, const std::string& named, const std::vector<int32_t>& prompt);
 
 // kUnavailable with the state ("loading, 40 %", "draining", "down: ..") when nothing can be generated now.
 Result<ReadyModel> RequireReady(const Services& services);

@@ -25,6 +25,7 @@ struct SamplingParams {
 
 struct GenerateSpec {
   std::string request_id;
+  std::string session;  // requests with the same one go to the same worker; empty: by the prompt. Not sent
   std::vector<int32_t> prompt_ids;
   std::optional<uint32_t> max_tokens;  // absent: what the context leaves
   SamplingParams sampling;

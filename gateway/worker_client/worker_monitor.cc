@@ -10,20 +10,8 @@ namespace {
 constexpr std::chrono::milliseconds kAskEvery{250};
 constexpr std::chrono::milliseconds kAnswerTime{700};
 
-const char* StateName(const WorkerView& view) {
-  if (!view.answers) return "down";
-  switch (view.info.state) {
-    case WorkerState::kLoading:
-      return "loading";
-    case WorkerState::kReady:
-      return view.info.degraded ? "ready, degraded" : "ready";
-    case WorkerState::kDraining:
-      return "draining";
-    case WorkerState::kFailed:
-      return "failed";
-    default:
-      return "unknown";
-  }
+std::string StateText(const WorkerView& view) {
+  return std::string(StateWord(view)) + (view.ready() && view.info.degraded ? ", degraded" : "");
 }
 
 }  // namespace
@@ -85,7 +73,7 @@ void WorkerMonitor::Run() {
       now.info = view()->info;
       now.problem = info.status().message();
     }
-    if (const std::string state = StateName(now); state != last_state) {
+    if (const std::string state = StateText(now); state != last_state) {
       Log(now.ready() ? LogLevel::kInfo : LogLevel::kWarning, "worker_state",
           {{"worker", client_.target()}, {"state", state}, {"problem", now.problem}});
       last_state = state;

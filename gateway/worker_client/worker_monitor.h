@@ -8,16 +8,9 @@
 #include <thread>
 
 #include "gateway/worker_client/engine_client.h"
+#include "gateway/worker_client/worker_view.h"
 
 namespace hearth::engine {
-
-// What was last heard from the worker.
-struct WorkerView {
-  bool answers = false;
-  ModelInfo info;       // as of the last answer; the first fields only while it loads
-  std::string problem;  // why it does not answer
-  bool ready() const { return answers && info.state == WorkerState::kReady; }
-};
 
 // Asks the worker for its state, every 250 ms, on a thread of its own. A worker that does not answer within 700 ms is
 // down, and so is one whose connection broke, without that wait; one that comes back is seen with the next question.

@@ -113,13 +113,13 @@ TEST_F(Lifecycle, LostWorkerGivesAnErrorEventThen503ThenRecovers) {
   const HttpReply refused = Post("/v1/chat/completions", Chat("Hi"));
   EXPECT_EQ(refused.status, 503);
   EXPECT_EQ(refused.headers.count("retry-after"), 1u);
-  EXPECT_EQ(Metric("hearth_worker_up"), "0");
+  EXPECT_TRUE(Eventually([&] { return Metric("hearth_worker_up{worker=\"" + address + "\"}") == "0"; }));
 
   worker_ = std::make_unique<FakeWorker>([](const engine::GenerateSpec&) { return Saying("x</think>back"); }, kModelDir,
                                          address);
   ASSERT_TRUE(Eventually([this] { return Get("/health").status == 200; }));
   EXPECT_EQ(Post("/v1/chat/completions", Chat("Hi")).status, 200);
-  EXPECT_EQ(Metric("hearth_worker_up"), "1");
+  EXPECT_EQ(Metric("hearth_worker_up{worker=\"" + address + "\"}"), "1");
 }
 
 TEST_F(Lifecycle, HealthTellsTheWorkersState) {

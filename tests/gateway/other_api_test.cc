@@ -209,9 +209,11 @@ std::set<std::string> MetricShapes(const std::string& exposition) {
       shapes.insert(line.substr(7));
     } else if (!line.starts_with("#") && line.find("_bucket{") == std::string::npos) {
       std::string series = line.substr(0, line.rfind(' '));
-      if (const size_t version = series.find("version=\""); version != std::string::npos) {
-        const size_t end = series.find('"', version + 9);
-        series.replace(version + 9, end - version - 9, "*");
+      for (const std::string label : {"version=\"", "worker=\""}) {
+        const size_t at = series.find(label);
+        if (at == std::string::npos) continue;
+        const size_t value = at + label.size();
+        series.replace(value, series.find('"', value) - value, "*");
       }
       shapes.insert(series);
     }

@@ -45,14 +45,15 @@ class RunningGateway : public ::testing::Test {
     config_.port = 0;
   }
 
-  void Start() {
+  // Returns once /health is as wanted.
+  void Start(const std::function<bool(const HttpReply&)>& up = [](const HttpReply& r) { return r.status == 200; }) {
     if (!worker_) {
       worker_ =
           std::make_unique<FakeWorker>([this](const engine::GenerateSpec& spec) { return director_(spec); }, kModelDir);
     }
-    config_.worker = worker_->address();
+    config_.worker = {worker_->address()};
     gateway_ = std::make_unique<Gateway>(config_);
-    ASSERT_TRUE(Eventually([this] { return Get("/health").status == 200; }));
+    ASSERT_TRUE(Eventually([&] { return up(Get("/health")); }));
   }
 
   HttpReply Get(const std::string& path) { return Fetch(gateway_->port(), "GET", path); }
