@@ -31,8 +31,8 @@ class WalkSpace {
     const int32_t known = next_[static_cast<size_t>(set)][byte];
     return known >= 0 ? known : Step(set, byte);
   }
-  // Whether Next is a look-up.
-  bool Knows(int32_t set, uint8_t byte) const { return next_[static_cast<size_t>(set)][byte] >= 0; }
+  // Next, if it is a look-up; else -1.
+  int32_t Known(int32_t set, uint8_t byte) const { return next_[static_cast<size_t>(set)][byte]; }
   int32_t NextToken(int32_t set, int32_t added_token);
   // The number here of a set of another space over the same automaton.
   int32_t Import(const WalkSpace& other, int32_t set);

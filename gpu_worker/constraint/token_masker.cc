@@ -21,39 +21,45 @@ Status TokenMasker::Fill(const AutomatonWalker& walker, TokenMask& mask) {
 }
 
 Status TokenMasker::FillOrdinary(const AutomatonWalker& walker, TokenMask& mask) {
-  std::shared_ptr<WalkSpace> shared = walker.space();
-  WalkSpace* space = shared.get();
+  std::shared_ptr<WalkSpace> space = walker.space();
   const std::vector<TokenTrie::Node>& nodes = vocabulary_->trie.nodes();
+  const auto too_much = [] {
+    return FailedPrecondition("the constraint is too ambiguous: a token mask would take more than ", kMaxWork,
+                              " steps");
+  };
   path_[0] = {walker.set(), space->cost(walker.set())};
+  Place* const path = path_.data();
+  uint64_t* const bits = mask.bits.data();
   uint64_t work = 0;
   for (size_t i = 0; i < nodes.size();) {
     const TokenTrie::Node& node = nodes[i];
-    const Place from = path_[node.depth];
+    const Place from = path[node.depth];
     work += from.cost + 1;
-    if (work > kMaxWork) {
-      return FailedPrecondition("the constraint is too ambiguous: a token mask would take more than ", kMaxWork,
-                                " steps");
+    int32_t to = space->Known(from.set, node.byte);
+    if (to < 0) {
+      // Only here a step takes more than a look-up.
+      if (work > kMaxWork) return too_much();
+      if (space->full()) space = MovePath(*space, node.depth);
+      to = space->Next(path[node.depth].set, node.byte);
     }
-    if (space->full() && !space->Knows(from.set, node.byte)) {
-      // The sets of the path move to a fresh space; the others can be found again.
-      auto fresh = std::make_shared<WalkSpace>(space->prepared());
-      for (size_t depth = 0; depth <= node.depth; ++depth) {
-        path_[depth].set = fresh->Import(*space, path_[depth].set);
-      }
-      shared = std::move(fresh);
-      space = shared.get();
-    }
-    const int32_t to = space->Next(path_[node.depth].set, node.byte);
     if (WalkSpace::Dead(to)) {
       mask.cut |= to == WalkSpace::kDeadByCut;
       i = node.end;
       continue;
     }
-    path_[node.depth + size_t{1}] = {to, space->cost(to)};
-    if (node.token >= 0) mask.Set(node.token);
+    if (node.token >= 0) bits[node.token / 64] |= uint64_t{1} << (node.token % 64);
     ++i;
+    if (node.end > i) path[node.depth + 1] = {to, space->cost(to)};
   }
-  return Status::Ok();
+  // What was known before must not decide.
+  return work > kMaxWork ? too_much() : Status::Ok();
+}
+
+// The sets of the path up to `depth` go to a fresh space; others can be found again.
+std::shared_ptr<WalkSpace> TokenMasker::MovePath(const WalkSpace& from, size_t depth) {
+  auto fresh = std::make_shared<WalkSpace>(from.prepared());
+  for (size_t i = 0; i <= depth; ++i) path_[i].set = fresh->Import(from, path_[i].set);
+  return fresh;
 }
 
 void TokenMasker::FillAdded(const AutomatonWalker& walker, TokenMask& mask) {

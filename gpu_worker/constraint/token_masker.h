@@ -47,6 +47,7 @@ class TokenMasker {
 
  private:
   Status FillOrdinary(const AutomatonWalker& walker, TokenMask& mask);
+  std::shared_ptr<WalkSpace> MovePath(const WalkSpace& from, size_t depth);
   void FillAdded(const AutomatonWalker& walker, TokenMask& mask);
 
   const std::shared_ptr<const ConstraintVocabulary> vocabulary_;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "hearth/v1/engine.pb.h"
+#include "tests/common/automaton/sample_automata.h"
 
 namespace hearth {
 namespace {
@@ -178,6 +179,53 @@ TEST(ParseScore, ChecksRowsAndPath) {
   request.clear_chosen();
   for (int i = 0; i < 31; ++i) request.add_ids(1);
   EXPECT_EQ(ParseScore(request, Limits()).status().code(), StatusCode::kFailedPrecondition);
+}
+
+TEST(ParseGenerate, TakesAConstraint) {
+  RequestLimits limits = Limits();
+  VocabularyBytes bytes{.ordinary = std::vector<std::string>(100), .added = {}};
+  bytes.ordinary[5] = "a";
+  limits.constraints =
+      std::make_shared<ConstraintCache>(std::make_shared<const ConstraintVocabulary>(std::move(bytes)));
+  v1::GenerateRequest request = Prompt();
+  request.mutable_constraint()->set_automaton(Choice({"aa"}).Serialize());
+  request.mutable_constraint()->set_must_begin(true);
+  request.mutable_constraint()->set_start_after(6);
+  auto spec = ParseGenerate(request, limits, 1);
+  ASSERT_TRUE(spec.ok()) << spec.status().ToString();
+  ASSERT_TRUE(spec->generate()->constraint.has_value());
+  EXPECT_EQ(spec->generate()->constraint->start_after, 6);
+  EXPECT_TRUE(spec->generate()->constraint->must_begin);
+  EXPECT_TRUE(spec->generate()->constraint->program->IsStop(9)) << "the default stop ids";
+
+  // With ignore_eos they still are no text.
+  request.set_ignore_eos(true);
+  spec = ParseGenerate(request, limits, 1);
+  ASSERT_TRUE(spec.ok());
+  EXPECT_TRUE(spec->generate()->stop_ids.empty());
+  EXPECT_TRUE(spec->generate()->constraint->program->IsStop(9));
+
+  const auto refused = [&](const std::string& param) {
+    const auto result = ParseGenerate(request, limits, 1);
+    ASSERT_FALSE(result.ok()) << param;
+    EXPECT_EQ(result.status().code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(result.status().param(), param);
+  };
+  request.mutable_constraint()->set_start_after(100);
+  refused("constraint.start_after");
+  request.mutable_constraint()->set_start_after(9);
+  refused("constraint.start_after");
+  request.mutable_constraint()->clear_start_after();
+  request.mutable_constraint()->set_automaton("HAUT");
+  refused("constraint.automaton");
+  request.mutable_constraint()->set_automaton(std::string(kMaxAutomatonBytes + 1, 'x'));
+  refused("constraint.automaton");
+}
+
+TEST(ParseGenerate, RefusesConstraintsWithoutAVocabulary) {
+  v1::GenerateRequest request = Prompt();
+  request.mutable_constraint()->set_automaton(Choice({"aa"}).Serialize());
+  ExpectRefused(request, "constraint", StatusCode::kFailedPrecondition);
 }
 
 }  // namespace
