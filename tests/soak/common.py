@@ -5,6 +5,7 @@ import asyncio
 import glob
 import json
 import os
+import signal
 import sys
 import time
 
@@ -21,6 +22,8 @@ def options(description, seconds, **more):
     parser.add_argument("--seconds", type=float, default=seconds)
     for name, default in more.items():
         parser.add_argument("--" + name.replace("_", "-"), type=int, default=default)
+    # A stop from outside takes the way of an exception, so that the server goes and its shared memory with it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     return parser.parse_args()
 
 
