@@ -102,8 +102,8 @@ Result<std::string> Builder::Finish() {
     return InvalidArgument("is too large: at most ", Automaton::kMaxRules, " rules, ", Automaton::kMaxStates,
                            " states and ", Automaton::kMaxEdges, " edges are allowed");
   }
-  if (!ProductiveStates(automaton_)[static_cast<size_t>(Start(0))]) return InvalidArgument("admits no text at all");
   if (LeftRecursion(automaton_)) return InvalidArgument("refers to itself with nothing in between");
+  if (!ProductiveStates(automaton_)[static_cast<size_t>(Start(0))]) return InvalidArgument("admits no text at all");
   if (Status status = automaton_.Check(); !status.ok()) return InvalidArgument("is refused: ", status.message());
   return automaton_.Serialize();
 }

@@ -51,7 +51,8 @@ PieceRef JsonRules::CharacterOf(const CodePointSet& set) {
   if (known) return known;
   std::vector<PieceRef> ways;
   if (const CodePointSet plain = set.And(Plain()); !plain.empty()) ways.push_back(builder_.Class(plain));
-  for (const CodePointSet::Range& range : set.Without(Plain()).ranges()) {
+  const CodePointSet escaped_ones = set.Without(Plain());
+  for (const CodePointSet::Range& range : escaped_ones.ranges()) {
     for (uint32_t c = range.low; c <= range.high; ++c) {
       std::string raw, escaped;
       text::AppendUtf8(raw, c);

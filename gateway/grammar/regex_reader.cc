@@ -81,7 +81,7 @@ uint32_t RegexReader::Hex(size_t digits) {
   return value;
 }
 
-CodePointSet RegexReader::Escape(bool in_class) {
+CodePointSet RegexReader::Escape(bool in_class, bool negated) {
   const uint32_t c = Next();
   switch (c) {
     case 'd':
@@ -93,9 +93,9 @@ CodePointSet RegexReader::Escape(bool in_class) {
     case 'W':
       return WordSet().Complement();
     case 's':
-      return BlankSet();
+      return negated ? WideBlankSet() : BlankSet();
     case 'S':
-      return WideBlankSet().Complement();
+      return (negated ? BlankSet() : WideBlankSet()).Complement();
     case 't':
       return One('\t');
     case 'n':
@@ -136,8 +136,8 @@ CodePointSet RegexReader::Escape(bool in_class) {
   return One(c);
 }
 
-CodePointSet RegexReader::ClassMember() {
-  if (Take("\\")) return Escape(/*in_class=*/true);
+CodePointSet RegexReader::ClassMember(bool negated) {
+  if (Take("\\")) return Escape(/*in_class=*/true, negated);
   if (Looks("[:")) Fail("a named class is not offered");
   return One(Next());
 }
@@ -150,11 +150,11 @@ CodePointSet RegexReader::Class() {
       Fail("the ] of a class is missing");
       return set;
     }
-    const CodePointSet first = ClassMember();
+    const CodePointSet first = ClassMember(negated);
     if (!status_.ok()) return set;
     if (Looks("-") && !Looks("-]") && first.ranges().size() == 1 && first.ranges()[0].low == first.ranges()[0].high) {
       Take("-");
-      const CodePointSet last = ClassMember();
+      const CodePointSet last = ClassMember(negated);
       if (!status_.ok()) return set;
       const uint32_t low = first.ranges()[0].low;
       if (last.ranges().size() != 1 || last.ranges()[0].low != last.ranges()[0].high || last.ranges()[0].low < low) {

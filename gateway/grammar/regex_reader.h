@@ -20,8 +20,9 @@ class RegexReader {
   uint32_t Next();
   size_t position() const { return at_; }
 
-  // Behind a backslash: the set it stands for.
-  CodePointSet Escape(bool in_class);
+  // Behind a backslash: the set it stands for. White space is what all dialects agree on, also where the set will be
+  // turned round (`negated`): of what they disagree on neither \s nor \S has anything.
+  CodePointSet Escape(bool in_class, bool negated = false);
   // Behind `[`: up to and with the `]`.
   CodePointSet Class();
   std::optional<size_t> Number();
@@ -31,7 +32,7 @@ class RegexReader {
 
  private:
   uint32_t Hex(size_t digits);
-  CodePointSet ClassMember();
+  CodePointSet ClassMember(bool negated);
 
   const std::string_view text_;
   size_t at_ = 0;

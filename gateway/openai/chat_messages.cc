@@ -182,8 +182,8 @@ Status CheckTools(const OrderedJson& tools) {
       return Wrong(place + ".function.parameters", "must be an object");
     }
     const OrderedJson* strict = text::FindMember(*function, "strict");
-    if (strict != nullptr && !strict->is_null() && *strict != false) {
-      return Wrong(place + ".function.strict", "must be false: schemas are not enforced here");
+    if (strict != nullptr && !strict->is_null() && !strict->is_boolean()) {
+      return Wrong(place + ".function.strict", "must be true or false");
     }
   }
   return Status::Ok();

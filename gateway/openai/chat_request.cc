@@ -83,26 +83,27 @@ void ReadThinkingControls(FieldReader& fields, ChatRequest& request) {
   request.prompt.clear_thinking = own.clear.value_or(false);
 }
 
-void ReadTools(FieldReader& fields, ChatRequest& request) {
-  const OrderedJson* tools = fields.Get("tools");
-  if (tools != nullptr) {
-    if (Status status = CheckTools(*tools); !status.ok()) fields.Fail(status);
-  }
-  bool none = false;
-  if (const OrderedJson* choice = fields.Get("tool_choice"); choice != nullptr) {
-    none = *choice == "none";
-    if (*choice == "required" || choice->is_object()) {
-      fields.Fail("tool_choice", "must be auto or none: forcing a call is not offered");
-    } else if (*choice != "auto" && !none) {
-      fields.Fail("tool_choice", StrCat("is ", Shown(*choice), ", expected auto or none"));
-    } else if (*choice == "auto" && tools == nullptr) {
-      fields.Fail("tool_choice", "needs tools");
-    }
-  }
-  if (!fields.ok() || tools == nullptr || tools->empty() || none) return;
+// The answer's form, given the tools: both at once cannot be enforced.
+void ReadForm(FieldReader& fields, ChatRequest& request) {
+  ToolFields tools = ReadTools(fields);
+  request.format = ReadAnswerFormat(fields);
+  if (!tools.active) return;
+  if (request.format.automaton) fields.Fail(request.format.field, "beside tools needs tool_choice to be \"none\"");
   request.tools_active = true;
-  request.tools = *tools;
-  request.prompt.tools = *tools;
+  request.tools = tools.rules.tools;
+  request.prompt.tools = tools.rules.tools;
+  request.tool_rules = std::move(tools.rules);
+  request.tool_rules.in_reasoning = !request.prompt.close_thinking;
+  if (grammar::NeedsGrammar(request.tool_rules) && fields.Bool("ignore_eos").value_or(false)) {
+    fields.Fail("ignore_eos", "must be false where calls are enforced");
+  }
+}
+
+void ReadThinkingBudget(FieldReader& fields, ChatRequest& request) {
+  const auto budget = fields.Integer("max_thinking_tokens", 0, std::numeric_limits<uint32_t>::max());
+  if (!budget) return;
+  if (request.prompt.close_thinking) fields.Fail("max_thinking_tokens", "needs thinking, which is switched off");
+  request.max_thinking_tokens = static_cast<uint32_t>(*budget);
 }
 
 void ReadMaxTokens(FieldReader& fields, ChatRequest& request) {
@@ -134,8 +135,9 @@ Result<ChatRequest> ParseChatRequest(const OrderedJson& body, bool strict) {
   Result<OrderedJson> normalized = NormalizeMessages(*messages);
   if (!normalized.ok()) return normalized.status();
   request.prompt.messages = *std::move(normalized);
-  ReadTools(fields, request);
   ReadThinkingControls(fields, request);
+  ReadThinkingBudget(fields, request);
+  ReadForm(fields, request);
   request.session = ReadSession(fields);
   request.sampling = ReadSampling(fields);
   request.stops = ReadStops(fields);

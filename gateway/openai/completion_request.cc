@@ -65,6 +65,7 @@ Result<CompletionRequest> ParseCompletionRequest(const OrderedJson& body, bool s
   request.model = fields.String("model").value_or("");
   if (fields.ok()) ReadPrompts(fields, request.prompts);
   request.session = ReadSession(fields);
+  request.format = ReadAnswerFormat(fields);
   request.sampling = ReadSampling(fields);
   request.stops = ReadStops(fields);
   request.echo = fields.Bool("echo").value_or(false);

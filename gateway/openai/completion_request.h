@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/base/result.h"
+#include "gateway/openai/answer_format.h"
 #include "gateway/openai/shared_fields.h"
 
 namespace hearth::openai {
@@ -20,6 +21,7 @@ struct CompletionRequest {
   std::string session;  // picks the worker; may be empty
   std::string model;
   std::vector<Prompt> prompts;
+  AnswerFormat format;
   engine::SamplingParams sampling;
   std::vector<std::string> stops;
   std::optional<uint32_t> max_tokens;  // 0 only with echo

@@ -5,6 +5,7 @@
 #include "gateway/http/error_response.h"
 #include "gateway/openai/chat_request.h"
 #include "gateway/openai/request_body.h"
+#include "gateway/serving/answer_rules.h"
 #include "gateway/serving/chat_answer.h"
 #include "gateway/text/chat_template.h"
 
@@ -17,6 +18,7 @@ struct PreparedChat {
   ReadyModel model;
   std::vector<text::Segment> segments;
   std::vector<int32_t> ids;
+  engine::GenerateSpec rules;  // constraint and forced_after alone
 };
 
 Result<PreparedChat> Prepare(const Services& services, const http::HttpRequest& http_request) {
@@ -32,7 +34,10 @@ Result<PreparedChat> Prepare(const Services& services, const http::HttpRequest& 
   std::vector<int32_t> ids = model->text->tokenizer.EncodeSegments(*segments);
   if (Status status = CheckPromptIds(*model, ids, "messages"); !status.ok()) return status;
   if (Status status = CheckBiases(*model, request->sampling); !status.ok()) return status;
-  return PreparedChat{*std::move(request), *std::move(model), *std::move(segments), std::move(ids)};
+  engine::GenerateSpec rules;
+  if (Status status = SetChatRules(*model, *request, rules); !status.ok()) return status;
+  BanUnknownIds(*model, request->sampling);
+  return PreparedChat{*std::move(request), *std::move(model), *std::move(segments), std::move(ids), std::move(rules)};
 }
 
 // The model's own end ids, and every token that opens a turn.
@@ -60,6 +65,8 @@ http::HttpResponse HandleChat(const Services& services, const http::HttpRequest&
     spec.sampling.seed = openai::ChoiceSeed(request.sampling.seed, static_cast<size_t>(i));
     spec.stop_ids = ChatStopIds(prepared->model);
     spec.ignore_eos = request.ignore_eos;
+    spec.constraint = prepared->rules.constraint;
+    spec.forced_after = prepared->rules.forced_after;
     spec.top_logprobs = request.top_logprobs;
     specs.push_back(std::move(spec));
   }

@@ -3,6 +3,7 @@
 #include "gateway/http/error_response.h"
 #include "gateway/openai/completion_request.h"
 #include "gateway/openai/request_body.h"
+#include "gateway/serving/answer_rules.h"
 #include "gateway/serving/completion_answer.h"
 #include "gateway/serving/score_rows.h"
 
@@ -53,7 +54,9 @@ std::vector<engine::GenerateSpec> MakeSpecs(const ReadyModel& model, const http:
       spec.max_tokens = RoomFor(model, ids.size(), request.max_tokens);
       spec.sampling = request.sampling;
       spec.sampling.seed = openai::ChoiceSeed(request.sampling.seed, static_cast<size_t>(i));
+      BanUnknownIds(model, spec.sampling);
       spec.ignore_eos = request.ignore_eos;
+      if (request.format.automaton) spec.constraint = {.automaton = request.format.automaton};
       spec.top_logprobs = request.logprobs;
       specs.push_back(std::move(spec));
     }

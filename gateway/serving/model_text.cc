@@ -34,8 +34,12 @@ void ModelTextHolder::LoadFrom(const std::string& dir) {
   for (const char* token : {"<|system|>", "<|user|>", "<|assistant|>", "<|observation|>"}) {
     if (const auto id = tokenizer->TokenId(token)) turn_ids.push_back(*id);
   }
+  std::vector<int32_t> holes;
+  for (int32_t id = 0; id < tokenizer->vocab_size(); ++id) {
+    if (tokenizer->TokenBytes(id).empty()) holes.push_back(id);
+  }
   Log(LogLevel::kInfo, "tokenizer_loaded", {{"dir", dir}, {"vocabulary", tokenizer->vocab_size()}});
-  text_ = std::make_shared<ModelText>(ModelText{*std::move(tokenizer), dir, std::move(turn_ids)});
+  text_ = std::make_shared<ModelText>(ModelText{*std::move(tokenizer), dir, std::move(holes), std::move(turn_ids)});
 }
 
 }  // namespace hearth::serving

@@ -4,6 +4,7 @@
 
 #include "gateway/http/error_response.h"
 #include "gateway/openai/request_body.h"
+#include "gateway/serving/answer_rules.h"
 #include "gateway/serving/score_rows.h"
 #include "gateway/sglang/generate_answer.h"
 #include "gateway/sglang/logprob_lists.h"
@@ -118,6 +119,7 @@ http::HttpResponse Generate(const Services& services, const http::HttpRequest& h
   engine::GenerateSpec spec{.request_id = http_request.id, .prompt_ids = prepared.ids};
   spec.max_tokens = serving::RoomFor(prepared.model, prepared.ids.size(), request.max_new_tokens);
   spec.sampling = request.sampling;
+  serving::BanUnknownIds(prepared.model, spec.sampling);
   spec.ignore_eos = request.ignore_eos;
   spec.top_logprobs = request.return_logprob ? static_cast<int32_t>(request.top_logprobs) : -1;
   spec.logits_hash = request.logits_hash;

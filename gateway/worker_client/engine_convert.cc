@@ -87,6 +87,18 @@ pb::GenerateRequest ToProto(const GenerateSpec& spec) {
   SetSampling(spec.sampling, *request.mutable_sampling());
   request.mutable_stop_ids()->Assign(spec.stop_ids.begin(), spec.stop_ids.end());
   request.set_ignore_eos(spec.ignore_eos);
+  if (spec.constraint) {
+    pb::Constraint& constraint = *request.mutable_constraint();
+    constraint.set_automaton(*spec.constraint->automaton);
+    if (spec.constraint->start_after) constraint.set_start_after(*spec.constraint->start_after);
+    constraint.set_must_begin(spec.constraint->must_begin);
+  }
+  if (spec.forced_after) {
+    pb::ForcedAfter& forced = *request.mutable_forced_after();
+    forced.set_n_tokens(spec.forced_after->n_tokens);
+    forced.mutable_ids()->Assign(spec.forced_after->ids.begin(), spec.forced_after->ids.end());
+    if (spec.forced_after->unless_seen) forced.set_unless_seen(*spec.forced_after->unless_seen);
+  }
   request.set_top_logprobs(spec.top_logprobs);
   request.set_logits_hash(spec.logits_hash);
   return request;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -23,6 +24,20 @@ struct SamplingParams {
   std::map<int32_t, float> logit_bias;
 };
 
+// Keeps the generated text within a language.
+struct Constraint {
+  std::shared_ptr<const std::string> automaton;  // in wire form
+  std::optional<int32_t> start_after;            // begins after this id was generated
+  bool must_begin = false;                       // the generation cannot end before
+};
+
+// These ids come after so many generated ones, unless another one has been seen.
+struct ForcedAfter {
+  uint32_t n_tokens = 0;
+  std::vector<int32_t> ids;
+  std::optional<int32_t> unless_seen;
+};
+
 struct GenerateSpec {
   std::string request_id;
   std::string session;  // requests with the same one go to the same worker; empty: by the prompt. Not sent
@@ -31,6 +46,8 @@ struct GenerateSpec {
   SamplingParams sampling;
   std::vector<int32_t> stop_ids;  // empty: the model's
   bool ignore_eos = false;
+  std::optional<Constraint> constraint;
+  std::optional<ForcedAfter> forced_after;
   int32_t top_logprobs = -1;  // -1: none, 0: of the sampled token only
   bool logits_hash = false;
 };
