@@ -61,7 +61,7 @@ class JsonReader {
   }
 
  private:
-  Status Error() const { return InvalidArgument("not valid JSON: ", error_, " at byte ", at_); }
+  Status Error() const { return InvalidArgument(error_, " at byte ", at_); }
 
   bool Fail(const char* what) {
     if (!error_) error_ = what;
@@ -80,6 +80,7 @@ class JsonReader {
   }
 
   bool Value(OrderedJson& out, int depth) {
+    if (++values_ > kMaxJsonValues) return Fail("more values than are taken");
     switch (Peek()) {
       case '{':
         return Object(out, depth);
@@ -266,6 +267,7 @@ class JsonReader {
     return place > (negative ? power : -power);
   }
 
+  int64_t values_ = 0;
   std::string_view text_;
   size_t at_ = 0;
   const char* error_ = nullptr;

@@ -104,6 +104,16 @@ TEST(JsonText, DepthIsLimited) {
   EXPECT_FALSE(ParseJsonKeepingNumbers(std::string(1000000, '[')).ok());
 }
 
+TEST(JsonText, BoundsTheNumberOfValues) {
+  const auto list = [](int64_t count) {
+    std::string text = "[0";
+    for (int64_t i = 1; i < count; ++i) text += ",0";
+    return text + "]";
+  };
+  EXPECT_TRUE(ParseJsonKeepingNumbers(list(kMaxJsonValues - 1)).ok());
+  EXPECT_FALSE(ParseJsonKeepingNumbers(list(kMaxJsonValues)).ok());
+}
+
 TEST(JsonText, ManyMembersAndRepeatedNames) {
   std::string text = "{", expected = "{";
   for (int i = 0; i < 50000; ++i) {
