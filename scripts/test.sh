@@ -2,21 +2,26 @@
 # Everything that needs no GPU: release build, unit and golden tests, end-to-end tests with the real processes, subsets
 # under the address and thread sanitizers. Sets itself up; about half an hour on two cores.
 #
-#   scripts/test.sh [STAGE...]      stages: unit e2e asan tsan (default: all of them, in this order)
+#   scripts/test.sh [STAGE...]      stages: unit e2e clients asan tsan (default: all of them, in this order)
+#
+# unit: gtest programs and comparisons with other implementations; e2e: the three real processes; clients: the openai,
+# langchain-openai and llm packages, curl and gRPC against a server; asan, tsan: subsets under the sanitizers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 stages=("$@")
-[ ${#stages[@]} -gt 0 ] || stages=(unit e2e asan tsan)
+[ ${#stages[@]} -gt 0 ] || stages=(unit e2e clients asan tsan)
 
 scripts/install.sh --quiet
+# A virtual environment in FOLDER with exactly what REQUIREMENTS lists.
+environment() {  # FOLDER REQUIREMENTS
+  cmp -s "$2" "$1/requirements.txt" && return
+  rm -rf "$1"
+  python3 -m venv "$1"
+  "$1/bin/pip" install --quiet --disable-pip-version-check -r "$2"
+  cp "$2" "$1/requirements.txt"
+}
+environment .venv tests/requirements.txt
 python=$PWD/.venv/bin/python3
-if ! cmp -s tests/requirements.txt .venv/requirements.txt; then
-  rm -rf .venv
-  python3 -m venv .venv
-  .venv/bin/pip install --quiet --disable-pip-version-check -r tests/requirements.txt
-  cp tests/requirements.txt .venv/requirements.txt
-fi
-export HEARTH_TEST_PYTHON=$python
 jobs=$(nproc)
 failed=()
 
@@ -64,6 +69,12 @@ for name in "${stages[@]}"; do
       stage "build release" scripts/build.sh release
       stage "end to end" e2e release 1 'test_*.py'
       ;;
+    clients)
+      environment .venv-clients tests/requirements-clients.txt
+      stage "build release" scripts/build.sh release
+      stage "real clients" \
+        env HEARTH_BIN="$PWD/build/release/bin" .venv-clients/bin/python3 -m unittest discover -v -s tests/clients
+      ;;
     asan)
       stage "build asan" scripts/build.sh asan "${asan_tests[@]}"
       stage "address and undefined-behaviour sanitizers" run_tests asan "${asan_tests[@]}"
@@ -75,7 +86,7 @@ for name in "${stages[@]}"; do
       stage "thread sanitizer" run_tests tsan "${tsan_tests[@]}"
       ;;
     *)
-      echo "test: no stage $name; there are unit, e2e, asan, tsan" >&2
+      echo "test: no stage $name; there are unit, e2e, clients, asan, tsan" >&2
       exit 2
       ;;
   esac
