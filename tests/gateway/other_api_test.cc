@@ -306,7 +306,7 @@ TEST_F(OtherApi, MalformedBodiesAreRefusedAndTheServerServesOn) {
                              "\"logit_bias\":{\"1\":1e18}",
                              "\"model\":5",
                              "\"user\":5",
-                             "\"response_format\":{\"type\":\"json_object\"}",
+                             "\"response_format\":{\"type\":\"xml\"}",
                              "\"tool_choice\":\"required\"",
                              "\"functions\":[]",
                              "\"stream_options\":{}"}) {
