@@ -27,6 +27,7 @@ struct GatewayConfig {
   std::vector<std::string> allowed_hosts;
   uint32_t max_connections = 1024;
   uint64_t max_body_bytes = 32 << 20;
+  uint64_t max_inflight_bytes = 256 << 20;
   std::chrono::milliseconds header_timeout{10'000};
   std::chrono::milliseconds body_timeout{60'000};
   std::chrono::milliseconds write_timeout{10'000};
@@ -68,6 +69,9 @@ struct GatewayConfig {
     visit(OptionSpec{.flag = "--max-connections", .help = "Connections served at once; more are answered 503"},
           max_connections);
     visit(OptionSpec{.flag = "--max-body-bytes", .help = "Longest request body"}, max_body_bytes);
+    visit(OptionSpec{.flag = "--max-inflight-bytes",
+                     .help = "Bytes of all bodies being received and handled; what exceeds them is answered 503"},
+          max_inflight_bytes);
     visit(OptionSpec{.flag = "--header-timeout", .help = "Time for a request's head"}, header_timeout);
     visit(OptionSpec{.flag = "--body-timeout", .help = "Time for a request's body"}, body_timeout);
     visit(OptionSpec{.flag = "--write-timeout", .help = "Time a client may leave a write blocked"}, write_timeout);
@@ -96,6 +100,8 @@ struct GatewayConfig {
     problems.Require(max_connections >= 1 && max_connections <= 1024, "max-connections", max_connections, "1 to 1024");
     problems.Require(max_body_bytes >= 1024 && max_body_bytes <= (uint64_t{1} << 30), "max-body-bytes", max_body_bytes,
                      "1024 to 1073741824");
+    problems.Require(max_inflight_bytes >= max_body_bytes, "max-inflight-bytes", max_inflight_bytes,
+                     "at least --max-body-bytes");
     problems.Require(header_timeout >= 1ms, "header-timeout", header_timeout, "more than 0");
     problems.Require(body_timeout >= 1ms, "body-timeout", body_timeout, "more than 0");
     problems.Require(write_timeout >= 1ms, "write-timeout", write_timeout, "more than 0");

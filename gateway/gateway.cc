@@ -14,18 +14,20 @@
 namespace hearth {
 namespace {
 
-http::ServerOptions ServerOptionsOf(const GatewayConfig& config) {
+http::ServerOptions ServerOptionsOf(const GatewayConfig& config, GatewayMetrics& metrics) {
   http::ServerOptions options{.host = config.host, .port = config.port, .max_connections = config.max_connections};
   options.limits.header_timeout = config.header_timeout;
   options.limits.body_timeout = config.body_timeout;
   options.limits.write_timeout = config.write_timeout;
   options.limits.idle_timeout = config.idle_timeout;
   options.limits.body_bytes = config.max_body_bytes;
+  options.inflight_bytes = config.max_inflight_bytes;
   options.access.api_keys = config.api_key;
   if (!config.api_key_file.empty()) {
     for (std::string& key : http::ReadApiKeyFile(config.api_key_file))
       options.access.api_keys.push_back(std::move(key));
   }
+  options.on_refusal = [&metrics](int status) { metrics.CountError(status); };
   options.tls_cert = config.tls_cert;
   options.tls_key = config.tls_key;
   options.access.open_status = config.open_status;
@@ -57,7 +59,7 @@ Gateway::Gateway(const GatewayConfig& config)
                 .strict = config.strict,
                 .request_timeout = config.request_timeout,
                 .keep_alive = config.keep_alive},
-      server_(ServerOptionsOf(config), [this](const http::HttpRequest& request) { return Answer(request); }) {
+      server_(ServerOptionsOf(config, metrics_), [this](const http::HttpRequest& request) { return Answer(request); }) {
   if (!config_.model_dir.empty()) {
     text_.LoadFrom(config_.model_dir);
     if (!text_.get()) throw StartupError(text_.problem());

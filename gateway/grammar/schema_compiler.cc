@@ -40,7 +40,7 @@ bool SchemaCompiler::Alone(const OrderedJson& schema, const std::string& keyword
   for (const auto& [other, value] : schema.items()) {
     if (other == keyword || IsAnnotation(other)) continue;
     if (std::any_of(allowed.begin(), allowed.end(), [&](const char* a) { return other == a; })) continue;
-    Fail(other, path, "beside " + keyword + " is not offered");
+    Fail(other, path, StrCat("beside ", keyword, " is not offered"));
     return false;
   }
   return true;
@@ -52,7 +52,7 @@ std::optional<size_t> SchemaCompiler::Count(const OrderedJson& schema, const cha
   if (value == nullptr) return {};
   const double number = value->is_number() ? value->get<double>() : -1;
   if (number < 0 || number != static_cast<double>(static_cast<int64_t>(std::min(number, 1e15)))) {
-    Fail(keyword, path, "is " + text::JsonText(*value) + ", expected a whole number from 0");
+    Fail(keyword, path, StrCat("is ", text::JsonText(*value), ", expected a whole number from 0"));
     return {};
   }
   if (number > static_cast<double>(most)) {
@@ -78,7 +78,7 @@ PieceRef SchemaCompiler::Compile(const OrderedJson& schema, const std::string& p
   if (schema.contains("const") || schema.contains("enum")) return Listed(schema, path);
   const TypeSet types = CompiledTypes(schema);
   if (types.Has(TypeSet::kUnknown)) {
-    Fail("type", path, "is " + text::JsonText(schema["type"]) + ", expected JSON type names");
+    Fail("type", path, StrCat("is ", text::JsonText(schema["type"]), ", expected JSON type names"));
     return nothing;
   }
   std::vector<PieceRef> ways;
@@ -115,7 +115,7 @@ PieceRef SchemaCompiler::Reference(const OrderedJson& schema, const std::string&
   const OrderedJson* target =
       reference.is_string() ? FindReference(root_, reference.get_ref<const std::string&>()) : nullptr;
   if (target == nullptr) {
-    Fail("$ref", path, "is " + text::JsonText(reference) + ", which names nothing in this schema");
+    Fail("$ref", path, StrCat("is ", text::JsonText(reference), ", which names nothing in this schema"));
     return nothing;
   }
   const std::string name = reference.get<std::string>();

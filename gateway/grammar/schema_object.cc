@@ -47,7 +47,7 @@ std::vector<SchemaCompiler::Property> SchemaCompiler::Properties(const OrderedJs
     if (found != out.end()) {
       found->required = true;
     } else if (more != nullptr && *more == false) {
-      Fail("required", path, "names " + text::JsonText(name) + ", which additionalProperties forbids");
+      Fail("required", path, StrCat("names ", text::JsonText(name), ", which additionalProperties forbids"));
     } else {
       out.push_back({wanted, more, true, path + "/additionalProperties"});
     }
@@ -138,7 +138,7 @@ PieceRef SchemaCompiler::Object(const OrderedJson& schema, const std::string& pa
   const bool open = more != nullptr ? *more != false : properties.empty();
   if (!status_.ok()) return Text("");
   if (properties.empty() && open && (more == nullptr || *more == true)) return rules_.Object();
-  const int32_t rule = builder_.Reserve("object at " + path);
+  const int32_t rule = builder_.Reserve(StrCat("object at ", path));
   PieceRef foreign;
   if (open) {
     const PieceRef value = Compile(*more, path + "/additionalProperties");
@@ -172,7 +172,7 @@ PieceRef SchemaCompiler::Array(const OrderedJson& schema, const std::string& pat
   if (!rest && least.value_or(0) > first.size()) Fail("minItems", path, "asks for more items than prefixItems has");
   if (!status_.ok()) return Text("");
   if (items == nullptr && first.empty() && !least && !most) return rules_.Array();
-  const int32_t rule = builder_.Reserve("list at " + path);
+  const int32_t rule = builder_.Reserve(StrCat("list at ", path));
   rules_.DefineArray(rule, first, rest, least.value_or(0), most);
   return Rule(rule);
 }

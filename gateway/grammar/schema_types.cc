@@ -57,7 +57,7 @@ PieceRef SchemaCompiler::StringText(const OrderedJson& schema, const std::string
                        : most                                    ? "maxLength"
                        : pattern != nullptr && format != nullptr ? "format"
                                                                  : nullptr;
-  if (beside != nullptr) Fail(beside, path, "beside " + keyword + " is not offered");
+  if (beside != nullptr) Fail(beside, path, StrCat("beside ", keyword, " is not offered"));
   const OrderedJson& given = pattern != nullptr ? *pattern : *format;
   if (!given.is_string()) Fail(keyword, path, "must be a string");
   if (!status_.ok()) return Text("");
@@ -68,14 +68,15 @@ PieceRef SchemaCompiler::StringText(const OrderedJson& schema, const std::string
       if (expression == name) known = its_expression;
     }
     if (known == nullptr) {
-      Fail(keyword, path, "is " + text::JsonText(given) + ", only date, time, date-time, uuid and ipv4 are offered");
+      Fail(keyword, path,
+           StrCat("is ", text::JsonText(given), ", only date, time, date-time, uuid and ipv4 are offered"));
       return Text("");
     }
     expression = known;
   }
   Result<PieceRef> matching = ParseRegex(expression, {.write = write, .whole = pattern == nullptr});
   if (matching.ok()) return *matching;
-  Fail(keyword, path, "cannot be enforced: " + matching.status().message());
+  Fail(keyword, path, StrCat("cannot be enforced: ", matching.status().message()));
   return Text("");
 }
 
@@ -84,7 +85,7 @@ PieceRef SchemaCompiler::String(const OrderedJson& schema, const std::string& pa
   for (const char* keyword : {"minLength", "maxLength", "pattern", "format"}) {
     if (!schema.contains(keyword)) continue;
     const PieceRef text = StringText(schema, path, rules_.Character(), write);
-    return Rule(builder_.Add("string at " + path, Sequence({Text("\""), text, Text("\"")})));
+    return Rule(builder_.Add(StrCat("string at ", path), Sequence({Text("\""), text, Text("\"")})));
   }
   return rules_.String();
 }
@@ -97,7 +98,7 @@ PieceRef SchemaCompiler::Number(const OrderedJson& schema, const std::string& pa
     if (value == nullptr) return;
     const std::optional<std::string> decimal = Decimal(*value);
     if (!decimal) {
-      return Fail(keyword, path, "is " + text::JsonText(*value) + ", expected a number that needs no exponent");
+      return Fail(keyword, path, StrCat("is ", text::JsonText(*value), ", expected a number that needs no exponent"));
     }
     std::optional<NumberBound>& bound = is_low ? low : high;
     std::optional<double>& bound_value = is_low ? low_value : high_value;
@@ -115,7 +116,7 @@ PieceRef SchemaCompiler::Number(const OrderedJson& schema, const std::string& pa
   if (low && high && *low_value > *high_value) Fail("minimum", path, "is above the maximum");
   if (!status_.ok()) return Text("");
   const PieceRef range = NumberRange(builder_, low, high, whole);
-  return Rule(builder_.Add("number at " + path, range));
+  return Rule(builder_.Add(StrCat("number at ", path), range));
 }
 
 }  // namespace hearth::grammar

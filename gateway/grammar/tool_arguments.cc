@@ -176,7 +176,7 @@ void ToolArguments::RawListed(SchemaCompiler& schemas, const OrderedJson& schema
     }
     const std::string& raw = value.get_ref<const std::string&>();
     if (!CanStand(raw) || (mixed && LooksLikeJson(raw))) {
-      schemas.Fail("the value " + text::JsonText(value), path,
+      schemas.Fail(StrCat("the value ", text::JsonText(value)), path,
                    "cannot be told from markup or from other types in a call");
     }
     ways.push_back(Text(raw));

@@ -122,6 +122,7 @@ ReadOutcome Connection::Take(size_t bytes, Deadline deadline, std::string& out) 
       if (const ReadOutcome outcome = Fill(deadline); outcome != ReadOutcome::kOk) return outcome;
     }
     const size_t part = std::min(bytes, buffer_.size());
+    if (!admit_(part)) return ReadOutcome::kNoRoom;
     out.append(buffer_, 0, part);
     buffer_.erase(0, part);
     bytes -= part;

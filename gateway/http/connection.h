@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,7 +22,7 @@ struct ConnectionLimits {
 };
 
 // How reading ended. Everything but kOk ends the connection.
-enum class ReadOutcome { kOk, kClosed, kTimeout, kTooLarge, kMalformed };
+enum class ReadOutcome { kOk, kClosed, kTimeout, kTooLarge, kMalformed, kNoRoom };
 
 // A client's socket with absolute deadlines: a peer that sends or takes a byte at a time gains no time by it. Owned
 // and used by one thread. With TLS the same deadlines hold: they bound the time of the wire, not of single reads.
@@ -38,6 +39,8 @@ class Connection {
   bool WaitForRequest(int wake_fd, bool first);
   // Reads up to and including the empty line that ends a request's head.
   ReadOutcome ReadHead(std::string& head);
+  // Asked before each part of a body is kept; false ends the reading with kNoRoom.
+  void SetBodyMeter(std::function<bool(size_t bytes)> admit) { admit_ = std::move(admit); }
   // Reads `length` bytes of body, at most the limit.
   ReadOutcome ReadBody(size_t length, std::string& body);
   // Reads a body in chunked coding, trailers dropped.
@@ -67,6 +70,7 @@ class Connection {
   const ConnectionLimits& limits_;
   std::optional<TlsSession> tls_;
   std::string buffer_;  // received, not yet used
+  std::function<bool(size_t)> admit_ = [](size_t) { return true; };
   bool broken_ = false;
   bool write_timed_out_ = false;
   size_t bytes_written_ = 0;

@@ -91,6 +91,9 @@ HttpResponse AnswerTo(ReadOutcome outcome, const char* part, const ConnectionLim
       }
       return ErrorResponse(413, StrCat("the body has more than ", limits.body_bytes, " bytes; see --max-body-bytes"),
                            "body_too_large");
+    case ReadOutcome::kNoRoom:
+      return ErrorResponse(503, "too many bytes of request bodies at once; see --max-inflight-bytes",
+                           "too_many_body_bytes");
     default:
       return ErrorResponse(400, StrCat("the ", part, " is incomplete"), "malformed_request");
   }
@@ -115,8 +118,9 @@ class HttpServer::Impl : public httplib::Server {
       return HandlerResponse::Handled;
     });
     // What the library refuses by itself has no body.
-    set_error_handler(HandlerWithResponse([](const httplib::Request&, httplib::Response& response) {
+    set_error_handler(HandlerWithResponse([this](const httplib::Request&, httplib::Response& response) {
       if (!response.body.empty() || response.content_provider_) return HandlerResponse::Unhandled;
+      options_.on_refusal(response.status);
       response.set_content(ErrorResponse(response.status, "the request is malformed", "malformed_request").body,
                            "application/json");
       return HandlerResponse::Handled;
@@ -181,6 +185,7 @@ class HttpServer::Impl : public httplib::Server {
       if (threads_.Run([this, fd] { process_and_close_socket(fd); })) continue;
       client = UniqueFd(fd);
       if (tls_) continue;  // a refusal would need a handshake, and so a thread
+      options_.on_refusal(503);
       const std::string full = PlainAnswer(ErrorResponse(503, "too many connections", "too_many_connections"));
       ::send(fd, full.data(), full.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
       ::shutdown(fd, SHUT_WR);
@@ -218,6 +223,7 @@ class HttpServer::Impl : public httplib::Server {
     const bool expects = head.find("100-continue") != std::string::npos;
     if (!refusal) refusal = CleanHead(head);
     if (refusal) {
+      options_.on_refusal(refusal->status);
       connection.Write(PlainAnswer(*refusal));
       return false;
     }
@@ -247,7 +253,6 @@ class HttpServer::Impl : public httplib::Server {
     request.id = RequestId(request.Header("x-request-id"));
     request.client_left = [this, &connection] { return cut_ || connection.PeerLeft(); };
     HttpResponse response = Answer(request, connection);
-    request.body = {};  // not needed while the answer is sent
     response.headers.emplace_back("x-request-id", request.id);
     AddCors(options_.access, request, response);
     if (current_->must_close) const_cast<httplib::Request&>(from).set_header("Connection", "close");
@@ -257,10 +262,30 @@ class HttpServer::Impl : public httplib::Server {
   }
 
   HttpResponse Answer(HttpRequest& request, Connection& connection) {
+    size_t reserved = 0;
+    const ScopeExit release([&] {
+      request.body = {};  // not needed while the answer is sent
+      inflight_bytes_ -= reserved;
+    });
+    // Bytes count as they come, so that a slow or idle sender takes no room from others.
+    connection.SetBodyMeter([this, &reserved](size_t bytes) {
+      reserved += bytes;
+      return inflight_bytes_.fetch_add(bytes) + bytes <= options_.inflight_bytes;
+    });
+    if (auto refusal = Receive(request, connection)) {
+      options_.on_refusal(refusal->status);
+      return *std::move(refusal);
+    }
+    running_here_ = true;
+    return handler_(request);
+  }
+
+  // Reads the body and admits the request, or says why not.
+  std::optional<HttpResponse> Receive(HttpRequest& request, Connection& connection) {
     current_->must_close = true;  // until the body has been read
-    if (auto refusal = Refuse(options_.access, request)) return *refusal;
+    if (auto refusal = Refuse(options_.access, request)) return refusal;
     BodyFraming framing;
-    if (auto refusal = ReadFraming(request, options_.limits.body_bytes, framing)) return *refusal;
+    if (auto refusal = ReadFraming(request, options_.limits.body_bytes, framing)) return refusal;
     if (expects_continue_ && (framing.chunked || framing.length > 0)) connection.Write("HTTP/1.1 100 Continue\r\n\r\n");
     const ReadOutcome outcome =
         framing.chunked ? connection.ReadChunkedBody(request.body) : connection.ReadBody(framing.length, request.body);
@@ -274,8 +299,7 @@ class HttpServer::Impl : public httplib::Server {
       }
       ++running_;
     }
-    running_here_ = true;
-    return handler_(request);
+    return std::nullopt;
   }
 
   void Translate(const httplib::Request& from, HttpResponse response, httplib::Response& to,
@@ -352,6 +376,7 @@ class HttpServer::Impl : public httplib::Server {
   std::mutex mutex_;
   std::condition_variable idle_;
   size_t running_ = 0;
+  std::atomic<size_t> inflight_bytes_{0};
   std::set<int> open_;  // sockets of connections, so that they can be shut down
   std::function<bool(const std::string&)> is_status_;
   std::atomic<bool> draining_{false};

@@ -16,8 +16,11 @@ struct ServerOptions {
   int port = 30000;  // 0: a free one
   size_t max_connections = 1024;
   ConnectionLimits limits;
+  size_t inflight_bytes = size_t{256} << 20;  // of all bodies being received and handled; at least limits.body_bytes
   AccessPolicy access;
   std::string tls_cert, tls_key;  // PEM files; both empty: plain HTTP
+  // Told the status of each request that is refused before the handler sees it.
+  std::function<void(int status)> on_refusal = [](int) {};
 };
 
 // An HTTP/1.1 server: one thread a connection, keep-alive, chunked streaming, every wait with a deadline. The handler

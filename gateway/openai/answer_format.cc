@@ -11,7 +11,7 @@ void Take(FieldReader& fields, const std::string& field, const std::string& plac
   if (!automaton.ok()) {
     fields.Fail(InvalidArgument(place, ": ", automaton.status().message()).WithParam(place));
   } else if (format.automaton) {
-    fields.Fail(field, "contradicts " + format.field);
+    fields.Fail(field, StrCat("contradicts ", format.field));
   } else {
     format = {std::make_shared<const std::string>(*std::move(automaton)), field};
   }
@@ -82,7 +82,7 @@ AnswerFormat ReadAnswerFormat(FieldReader& fields) {
   }
   ReadChoices(fields, read);
   const bool ignores_end = fields.Bool("ignore_eos").value_or(false);
-  if (read.automaton && ignores_end) fields.Fail("ignore_eos", "must be false beside " + read.field);
+  if (read.automaton && ignores_end) fields.Fail("ignore_eos", StrCat("must be false beside ", read.field));
   return read;
 }
 

@@ -126,6 +126,7 @@ Status GenerationRun::WaitAccepted() {
     Choice& choice = choices_[event->stream];
     if (!std::exchange(choice.accepted, true)) ++accepted;
     if (const auto* taken = std::get_if<engine::Accepted>(&event->what)) {
+      choice.seed = taken->seed;
       if (taken->queue_position == 0) SetPhase(choice, Phase::kPrefill);
     } else {
       early_.push_back(*std::move(event));
@@ -141,12 +142,23 @@ void GenerationRun::NoteToken(Choice& choice) {
     SetPhase(choice, Phase::kDecode);
     services_.metrics.time_to_first_token.Observe(Seconds(now - start_));
     if (seconds_to_first_token_ < 0) seconds_to_first_token_ = Seconds(now - start_);
+    choice.first_token = now;
   } else {
     services_.metrics.inter_token_latency.Observe(Seconds(now - choice.last_token));
   }
   choice.last_token = now;
   ++choice.tokens;
   services_.metrics.generation_tokens.Increment();
+}
+
+engine::Usage GenerationRun::Seen(size_t index) const {
+  const Choice& choice = choices_[index];
+  engine::Usage usage{.completion_tokens = static_cast<uint32_t>(choice.tokens),
+                      .prefill_seconds = Seconds(choice.first_token - start_),
+                      .decode_seconds = Seconds(choice.last_token - choice.first_token),
+                      .effective_sampling = specs_[index].sampling};
+  usage.effective_sampling.seed = choice.seed;
+  return usage;
 }
 
 void GenerationRun::OnTokens(size_t index, const engine::Tokens& tokens, RunObserver& observer) {
@@ -157,7 +169,7 @@ void GenerationRun::OnTokens(size_t index, const engine::Tokens& tokens, RunObse
     NoteToken(choice);
     if (observer.OnToken(index, token)) continue;
     streams_->Cancel(index);
-    EndChoice(index, {.by_stop_string = true}, observer);
+    EndChoice(index, {.by_stop_string = true, .seen = Seen(index)}, observer);
   }
   services_.metrics.chunk_write.Observe(Seconds(Clock::now() - arrived));
 }

@@ -17,6 +17,7 @@ struct ChoiceEnd {
   bool by_stop_string = false;
   std::optional<int32_t> stop_id;
   std::optional<engine::Usage> usage;  // absent after a stop string: the worker was told to stop
+  std::optional<engine::Usage> seen;   // then: sampling asked for, and the times and tokens that were seen here
   size_t tokens = 0;                   // received
 };
 
@@ -59,7 +60,8 @@ class GenerationRun {
     Phase phase = Phase::kQueued;
     bool accepted = false;
     size_t tokens = 0;
-    Clock::time_point last_token;
+    uint64_t seed = 0;
+    Clock::time_point first_token, last_token;
   };
 
   // Starts every generation at a worker that has not been tried.
@@ -74,6 +76,7 @@ class GenerationRun {
   void OnTokens(size_t index, const engine::Tokens& tokens, RunObserver& observer);
   void EndChoice(size_t index, const ChoiceEnd& end, RunObserver& observer);
   void NoteToken(Choice& choice);
+  engine::Usage Seen(size_t index) const;
 
   const Services& services_;
   const std::string request_id_;

@@ -5,16 +5,17 @@
 namespace hearth::serving {
 namespace {
 
-// Sums over the choices whose usage the worker reported.
+// Sums over the choices. Of those that a stop string ended the worker's figures are not known.
 OrderedJson WorkerReceipts(const std::vector<ChoiceEnd>& ends) {
   double queue = 0, prefill = 0, decode = 0;
   engine::LaneCounts picks;
-  bool deterministic = true;
+  bool deterministic = true, all_told = true;
   const engine::Usage* first = nullptr;
   size_t tokens = 0;
   for (const ChoiceEnd& end : ends) {
-    if (!end.usage) continue;
-    const engine::Usage& usage = *end.usage;
+    if (!end.usage && !end.seen) continue;
+    const engine::Usage& usage = end.usage ? *end.usage : *end.seen;
+    all_told = all_told && end.usage.has_value();
     if (first == nullptr) first = &usage;
     queue = std::max(queue, usage.queue_seconds);
     prefill += usage.prefill_seconds;
@@ -29,14 +30,17 @@ OrderedJson WorkerReceipts(const std::vector<ChoiceEnd>& ends) {
   }
   if (first == nullptr) return {};
   OrderedJson json;
-  json["queue_seconds"] = queue;
+  if (all_told) json["queue_seconds"] = queue;
   json["prefill_seconds"] = prefill;
   json["decode_seconds"] = decode;
   json["tokens_per_second"] = decode > 0 ? OrderedJson(static_cast<double>(tokens) / decode) : OrderedJson();
-  json["picks"] = {
-      {"vram", picks.vram}, {"pcie", picks.pcie}, {"cpu", picks.cpu}, {"staged", picks.staged}, {"late", picks.late}};
+  if (all_told) {
+    json["picks"] = {
+        {"vram", picks.vram}, {"pcie", picks.pcie}, {"cpu", picks.cpu}, {"staged", picks.staged}, {"late", picks.late}};
+  }
   json["sampling"] = SamplingJson(first->effective_sampling);
-  json["deterministic"] = deterministic;
+  if (all_told) json["deterministic"] = deterministic;
+  json["measured_by"] = all_told ? "worker" : "gateway";
   return json;
 }
 

@@ -68,6 +68,51 @@ class Server : public ::testing::Test {
   std::unique_ptr<HttpServer> server_;
 };
 
+TEST_F(Server, BodiesInFlightAreBoundedTogether) {
+  options_.limits.body_bytes = 800;
+  options_.inflight_bytes = 1000;
+  std::atomic<int> refused{0};
+  options_.on_refusal = [&](int status) { refused += status; };
+  router_.Add("POST", "/hold", [this](const HttpRequest&) {
+    ++waiting_;
+    while (!release_) std::this_thread::sleep_for(2ms);
+    return HttpResponse{.body = "\"held\""};
+  });
+  Start();
+  HttpProbe holder(server_->port());
+  const std::string body(700, 'x');
+  holder.Send("POST /hold HTTP/1.1\r\nHost: x\r\nContent-Length: 700\r\n\r\n" + body);
+  ASSERT_TRUE(Eventually([this] { return waiting_ == 1; }));
+  // A sender that only announces a body takes no room.
+  HttpProbe idle(server_->port());
+  idle.Send("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 700\r\n\r\n");
+  EXPECT_EQ(Fetch(server_->port(), "POST", "/echo", std::string(200, 'y')).status, 200);
+  const HttpReply full = Fetch(server_->port(), "POST", "/echo", body);
+  EXPECT_EQ(full.status, 503);
+  EXPECT_EQ(full.headers.count("retry-after"), 1u);
+  EXPECT_EQ(refused, 503);
+  release_ = true;
+  EXPECT_EQ(holder.Receive().status, 200);
+  EXPECT_EQ(Fetch(server_->port(), "POST", "/echo", body).status, 200);
+}
+
+TEST_F(Server, RefusalsAreTold) {
+  options_.limits.body_bytes = 800;
+  options_.access.api_keys = {"key"};
+  std::atomic<int> last{0};
+  options_.on_refusal = [&](int status) { last = status; };
+  Start();
+  EXPECT_EQ(Raw("nonsense\r\n\r\n").status, 400);
+  EXPECT_EQ(last, 400);
+  EXPECT_EQ(Fetch(server_->port(), "GET", "/hello").status, 401);
+  EXPECT_EQ(last, 401);
+  EXPECT_EQ(Fetch(server_->port(), "POST", "/echo", std::string(900, 'x'), {"Authorization: Bearer key"}).status, 413);
+  EXPECT_EQ(last, 413);
+  last = 0;
+  EXPECT_EQ(Fetch(server_->port(), "GET", "/hello", "", {"Authorization: Bearer key"}).status, 200);
+  EXPECT_EQ(last, 0);
+}
+
 TEST_F(Server, AnswersAndKeepsTheConnection) {
   Start();
   HttpProbe probe(server_->port());

@@ -36,6 +36,17 @@ engine::GenerateSpec SpecOf(const pb::GenerateRequest& request) {
   spec.ignore_eos = request.ignore_eos();
   spec.top_logprobs = request.top_logprobs();
   spec.logits_hash = request.logits_hash();
+  if (request.has_constraint()) {
+    const pb::Constraint& from_constraint = request.constraint();
+    spec.constraint = {.automaton = std::make_shared<const std::string>(from_constraint.automaton()),
+                       .must_begin = from_constraint.must_begin()};
+    if (from_constraint.has_start_after()) spec.constraint->start_after = from_constraint.start_after();
+  }
+  if (request.has_forced_after()) {
+    const pb::ForcedAfter& forced = request.forced_after();
+    spec.forced_after = {.n_tokens = forced.n_tokens(), .ids = {forced.ids().begin(), forced.ids().end()}};
+    if (forced.has_unless_seen()) spec.forced_after->unless_seen = forced.unless_seen();
+  }
   return spec;
 }
 
