@@ -31,6 +31,9 @@ Result<PreparedChat> Prepare(const Services& services, const http::HttpRequest& 
   if (Status status = CheckModelName(services, request->model); !status.ok()) return status;
   Result<std::vector<text::Segment>> segments = text::RenderChat(request->prompt);
   if (!segments.ok()) return segments.status();
+  size_t bytes = 0;
+  for (const text::Segment& segment : *segments) bytes += segment.text.size();
+  if (Status status = CheckTextLength(*model, bytes, "messages"); !status.ok()) return status;
   std::vector<int32_t> ids = model->text->tokenizer.EncodeSegments(*segments);
   if (Status status = CheckPromptIds(*model, ids, "messages"); !status.ok()) return status;
   if (Status status = CheckBiases(*model, request->sampling); !status.ok()) return status;

@@ -16,6 +16,9 @@ Result<std::vector<std::vector<int32_t>>> EncodePrompts(const ReadyModel& model,
   std::vector<std::vector<int32_t>> all;
   for (const openai::Prompt& prompt : request.prompts) {
     const auto* text = std::get_if<std::string>(&prompt);
+    if (text != nullptr) {
+      if (Status status = CheckTextLength(model, text->size(), "prompt"); !status.ok()) return status;
+    }
     all.push_back(text != nullptr ? model.text->tokenizer.Encode(*text) : std::get<std::vector<int32_t>>(prompt));
     if (Status status = CheckPromptIds(model, all.back(), "prompt"); !status.ok()) return status;
   }

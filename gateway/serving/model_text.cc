@@ -1,5 +1,7 @@
 #include "gateway/serving/model_text.h"
 
+#include <algorithm>
+
 #include "common/log/log.h"
 
 namespace hearth::serving {
@@ -35,11 +37,14 @@ void ModelTextHolder::LoadFrom(const std::string& dir) {
     if (const auto id = tokenizer->TokenId(token)) turn_ids.push_back(*id);
   }
   std::vector<int32_t> holes;
+  size_t longest_token = 1;
   for (int32_t id = 0; id < tokenizer->vocab_size(); ++id) {
-    if (tokenizer->TokenBytes(id).empty()) holes.push_back(id);
+    const size_t bytes = tokenizer->TokenBytes(id).size();
+    longest_token = std::max(longest_token, bytes);
+    if (bytes == 0) holes.push_back(id);
   }
   Log(LogLevel::kInfo, "tokenizer_loaded", {{"dir", dir}, {"vocabulary", tokenizer->vocab_size()}});
-  text_ = std::make_shared<ModelText>(ModelText{*std::move(tokenizer), dir, std::move(holes), std::move(turn_ids)});
+  text_ = std::make_shared<ModelText>(ModelText{*std::move(tokenizer), dir, longest_token, std::move(holes), std::move(turn_ids)});
 }
 
 }  // namespace hearth::serving

@@ -14,6 +14,7 @@ namespace hearth::serving {
 struct ModelText {
   text::Tokenizer tokenizer;
   std::string dir;
+  size_t longest_token;         // in bytes
   std::vector<int32_t> holes;     // ids below the tokenizer's size without an entry
   std::vector<int32_t> turn_ids;  // added tokens that open a turn: none of them belongs inside an answer
 };

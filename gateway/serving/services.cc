@@ -79,6 +79,15 @@ Status CheckModelName(const Services& services, const std::string& name) {
   return NotFound("the model ", name.substr(0, 100), " is not served here, only ", served).WithParam("model");
 }
 
+Status CheckTextLength(const ReadyModel& model, size_t bytes, const std::string& param) {
+  const size_t longest = model.text->longest_token;
+  const size_t least_tokens = (bytes + longest - 1) / longest;
+  if (least_tokens < model.info().max_model_len) return Status::Ok();
+  return FailedPrecondition("the prompt has at least ", least_tokens, " tokens, the context holds ",
+                            model.info().max_model_len, " with at least one generated")
+      .WithParam(param);
+}
+
 Status CheckPromptIds(const ReadyModel& model, const std::vector<int32_t>& ids, const std::string& param) {
   if (ids.empty()) return InvalidArgument("the prompt is empty: it has no token").WithParam(param);
   const int64_t vocabulary = model.info().vocab_size;

@@ -48,6 +48,9 @@ std::vector<std::string> ServedNames(const Services& services);
 // kNotFound for a name that is not served. The empty name is the first served one.
 Status CheckModelName(const Services& services, const std::string& name);
 
+// kFailedPrecondition when a text of so many bytes cannot fit the context however it is cut into tokens: what is far too
+// long is refused before the work of tokenizing it.
+Status CheckTextLength(const ReadyModel& model, size_t bytes, const std::string& param);
 // kFailedPrecondition with both numbers when the prompt leaves no room for a token; kInvalidArgument for ids outside
 // the vocabulary and for an empty prompt.
 Status CheckPromptIds(const ReadyModel& model, const std::vector<int32_t>& ids, const std::string& param);

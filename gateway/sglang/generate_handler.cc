@@ -33,6 +33,9 @@ Result<Prepared> Prepare(const Services& services, const http::HttpRequest& http
   if (!request.ok()) return request.status();
   Result<ReadyModel> model = serving::RequireReady(services);
   if (!model.ok()) return model.status();
+  if (request->text) {
+    if (Status status = serving::CheckTextLength(*model, request->text->size(), "text"); !status.ok()) return status;
+  }
   std::vector<int32_t> ids = request->text ? model->text->tokenizer.Encode(*request->text) : request->ids;
   const char* const param = request->text ? "text" : "input_ids";
   if (Status status = serving::CheckPromptIds(*model, ids, param); !status.ok()) return status;
