@@ -161,8 +161,8 @@ engine::Usage GenerationRun::Seen(size_t index) const {
   return usage;
 }
 
-void GenerationRun::OnTokens(size_t index, const engine::Tokens& tokens, RunObserver& observer) {
-  const auto arrived = Clock::now();
+void GenerationRun::OnTokens(const engine::Event& event, const engine::Tokens& tokens, RunObserver& observer) {
+  const size_t index = event.stream;
   Choice& choice = choices_[index];
   for (const engine::Token& token : tokens.tokens) {
     if (choice.phase == Phase::kEnded) return;
@@ -171,7 +171,7 @@ void GenerationRun::OnTokens(size_t index, const engine::Tokens& tokens, RunObse
     streams_->Cancel(index);
     EndChoice(index, {.by_stop_string = true, .seen = Seen(index)}, observer);
   }
-  services_.metrics.chunk_write.Observe(Seconds(Clock::now() - arrived));
+  services_.metrics.chunk_write.Observe(Seconds(Clock::now() - event.arrived));
 }
 
 void GenerationRun::EndChoice(size_t index, const ChoiceEnd& end, RunObserver& observer) {
@@ -195,7 +195,7 @@ Status GenerationRun::Run(RunObserver& observer) {
     if (!event) continue;
     if (choices_[event->stream].phase == Phase::kEnded) continue;  // the end of a stream that a stop string ended
     if (const auto* tokens = std::get_if<engine::Tokens>(&event->what)) {
-      OnTokens(event->stream, *tokens, observer);
+      OnTokens(*event, *tokens, observer);
     } else if (const auto* finished = std::get_if<engine::Finished>(&event->what)) {
       EndChoice(event->stream,
                 {.by_length = finished->by_length, .stop_id = finished->stop_id, .usage = finished->usage}, observer);

@@ -73,7 +73,7 @@ class GenerationRun {
   Status Fail(Status status);
   Status CancelledByClient(bool not_reading);
   void SetPhase(Choice& choice, Phase phase);
-  void OnTokens(size_t index, const engine::Tokens& tokens, RunObserver& observer);
+  void OnTokens(const engine::Event& event, const engine::Tokens& tokens, RunObserver& observer);
   void EndChoice(size_t index, const ChoiceEnd& end, RunObserver& observer);
   void NoteToken(Choice& choice);
   engine::Usage Seen(size_t index) const;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -98,6 +99,7 @@ struct Failed {
 struct Event {
   size_t stream = 0;
   std::variant<Accepted, Tokens, Finished, Failed> what;
+  std::chrono::steady_clock::time_point arrived = {};  // when gRPC handed it over
 };
 
 struct ScoreSpec {

@@ -87,7 +87,7 @@ class Call : public grpc::ClientReadReactor<pb::GenerateResponse> {
  private:
   void Post(decltype(Event::what) what) {
     finished_ = finished_ || std::holds_alternative<Finished>(what) || std::holds_alternative<Failed>(what);
-    mailbox_.events.push_back({index_, std::move(what)});
+    mailbox_.events.push_back({index_, std::move(what), std::chrono::steady_clock::now()});
     mailbox_.changed.notify_all();
   }
 
