@@ -1,5 +1,7 @@
 #include "gateway/grammar/builder.h"
 
+#include <algorithm>
+
 #include "common/automaton/automaton_facts.h"
 
 namespace hearth::grammar {
@@ -68,9 +70,17 @@ void Builder::Emit(const PieceRef& piece, int32_t from, int32_t to) {
         from = next;
       }
       return;
-    case Piece::Kind::kChoice:
-      for (const PieceRef& part : piece->parts) Emit(part, from, to);
-      return;
+    case Piece::Kind::kChoice: {
+      std::vector<Word> words;
+      for (const PieceRef& part : piece->parts) {
+        if (part->kind == Piece::Kind::kText) {
+          words.push_back({part->text, to});
+        } else {
+          Emit(part, from, to);
+        }
+      }
+      return EmitWords(std::move(words), from);
+    }
     case Piece::Kind::kRepeat:
       break;
   }
@@ -95,6 +105,36 @@ void Builder::Emit(const PieceRef& piece, int32_t from, int32_t to) {
     from = next;
   }
   automaton_.AddEmpty(from, to);
+}
+
+void Builder::EmitWords(std::vector<Word> words, int32_t from) {
+  std::sort(words.begin(), words.end());
+  words.erase(std::unique(words.begin(), words.end()), words.end());
+  EmitWords(words, 0, from);
+}
+
+// Sorted words that are alike in their first `done` bytes.
+void Builder::EmitWords(std::span<const Word> words, size_t done, int32_t from) {
+  while (!words.empty() && words.front().text.size() == done) {
+    Empty(from, words.front().to);
+    words = words.subspan(1);
+  }
+  while (!words.empty() && !full_) {
+    const auto same = std::find_if(words.begin(), words.end(),
+                                   [&](const Word& word) { return word.text[done] != words.front().text[done]; });
+    const auto group = words.first(static_cast<size_t>(same - words.begin()));
+    words = words.subspan(group.size());
+    const std::string_view first = group.front().text, last = group.back().text;
+    if (group.size() == 1) {
+      Emit(Text(std::string(first.substr(done))), from, group.front().to);
+      continue;
+    }
+    size_t alike = done;
+    while (alike < std::min(first.size(), last.size()) && first[alike] == last[alike]) ++alike;
+    const int32_t next = State();
+    Emit(Text(std::string(first.substr(done, alike - done))), from, next);
+    EmitWords(group, alike, next);
+  }
 }
 
 Result<std::string> Builder::Finish() {

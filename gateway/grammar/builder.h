@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "common/automaton/automaton.h"
 #include "common/base/result.h"
@@ -28,6 +30,14 @@ class Builder {
   int32_t State(bool end = false);
   void Emit(const PieceRef& piece, int32_t from, int32_t to);
   void Empty(int32_t from, int32_t to) { Emit(nothing_, from, to); }
+  // Each text leads from `from` to a state of its own. Common beginnings are read once, so that a reader stands in one
+  // place however many texts go on from there.
+  struct Word {
+    std::string text;
+    int32_t to;
+    auto operator<=>(const Word&) const = default;
+  };
+  void EmitWords(std::vector<Word> words, int32_t from);
   Automaton& automaton() { return automaton_; }
 
   // Whether writing has stopped.
@@ -38,6 +48,7 @@ class Builder {
 
  private:
   bool Room();
+  void EmitWords(std::span<const Word> words, size_t done, int32_t from);
 
   Automaton automaton_;
   std::map<CodePointSet, PieceRef> classes_;

@@ -64,7 +64,8 @@ std::optional<size_t> SchemaCompiler::Count(const OrderedJson& schema, const cha
 
 PieceRef SchemaCompiler::Compile(const OrderedJson& schema, const std::string& path) {
   const PieceRef nothing = Text("");
-  if (!status_.ok()) return nothing;
+  if (++parts_ > kMaxParts) Fail("the schema", path, StrCat("is one of more than ", kMaxParts));
+  if (!status_.ok() || builder_.full()) return nothing;
   if (schema == true) return rules_.Value();
   if (!schema.is_object()) {
     Fail("the schema", path, schema == false ? "is false: it admits no value" : "is no object");
@@ -149,8 +150,8 @@ PieceRef SchemaCompiler::Branches(const OrderedJson& schema, const std::string& 
   }
   std::vector<PieceRef> ways;
   for (size_t i = 0; i < branches.size() && status_.ok(); ++i) {
-    for (size_t j = 0; keyword == "oneOf" && j < i; ++j) {
-      if (PlainlyDisjoint(root_, branches[j], branches[i])) continue;
+    for (size_t j = 0; keyword == "oneOf" && j < i && status_.ok(); ++j) {
+      if (PlainlyDisjoint(root_, branches[j], branches[i], comparisons_left_)) continue;
       Fail(keyword, path, StrCat("may have values that both schema ", j, " and ", i, " take; use anyOf"));
     }
     ways.push_back(Compile(branches[i], StrCat(path, "/", keyword, "/", i)));

@@ -11,7 +11,8 @@
 namespace hearth::grammar {
 
 // Bounds of what a schema may ask for.
-inline constexpr size_t kMaxStringLength = 8192, kMaxItems = 4096;
+inline constexpr size_t kMaxStringLength = 8192, kMaxItems = 4096, kMaxParts = 20'000;
+inline constexpr int kMaxComparisons = 50'000;  // of schemas below oneOf
 
 // Turns JSON schemas into pieces whose texts are valid for them. docs/api.md lists the subset; anything outside it
 // fails, naming the keyword and where it stands. Texts are a subset of the valid ones: properties in the schema's
@@ -71,6 +72,8 @@ class SchemaCompiler {
   };
   std::map<std::string, int32_t> references_;
   std::deque<Pending> pending_;
+  size_t parts_ = 0;  // schemas compiled so far
+  int comparisons_left_ = kMaxComparisons;
   Status status_;
 };
 

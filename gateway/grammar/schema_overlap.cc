@@ -49,7 +49,7 @@ bool Requires(const OrderedJson& schema, const std::string& name) {
          std::find(required->begin(), required->end(), OrderedJson(name)) != required->end();
 }
 
-bool Disjoint(const OrderedJson& root, const OrderedJson* a, const OrderedJson* b, int depth);
+bool Disjoint(const OrderedJson& root, const OrderedJson* a, const OrderedJson* b, int depth, int& steps_left);
 
 // `a` requires what `b` cannot have.
 bool RequiresForeign(const OrderedJson& a, const OrderedJson& b) {
@@ -63,7 +63,7 @@ bool RequiresForeign(const OrderedJson& a, const OrderedJson& b) {
   });
 }
 
-bool ObjectsDisjoint(const OrderedJson& root, const OrderedJson& a, const OrderedJson& b, int depth) {
+bool ObjectsDisjoint(const OrderedJson& root, const OrderedJson& a, const OrderedJson& b, int depth, int& steps_left) {
   if (!CertainTypes(a).IsOnly(TypeSet::kObject) || !CertainTypes(b).IsOnly(TypeSet::kObject)) return false;
   if (RequiresForeign(a, b) || RequiresForeign(b, a)) return true;
   const OrderedJson *of_a = FindMember(a, "properties"), *of_b = FindMember(b, "properties");
@@ -71,13 +71,13 @@ bool ObjectsDisjoint(const OrderedJson& root, const OrderedJson& a, const Ordere
   for (const auto& [name, schema] : of_a->items()) {
     const OrderedJson* other = FindMember(*of_b, name);
     if (other == nullptr || !Requires(a, name) || !Requires(b, name)) continue;
-    if (Disjoint(root, &schema, other, depth + 1)) return true;
+    if (Disjoint(root, &schema, other, depth + 1, steps_left)) return true;
   }
   return false;
 }
 
-bool Disjoint(const OrderedJson& root, const OrderedJson* a, const OrderedJson* b, int depth) {
-  if (depth > kMaxDepth) return false;
+bool Disjoint(const OrderedJson& root, const OrderedJson* a, const OrderedJson* b, int depth, int& steps_left) {
+  if (depth > kMaxDepth || --steps_left < 0) return false;
   a = Resolve(root, a);
   b = Resolve(root, b);
   if (a == nullptr || b == nullptr) return false;
@@ -87,13 +87,13 @@ bool Disjoint(const OrderedJson& root, const OrderedJson* a, const OrderedJson* 
     return std::none_of(of_a.begin(), of_a.end(),
                         [&](const OrderedJson& v) { return std::find(of_b.begin(), of_b.end(), v) != of_b.end(); });
   }
-  return ObjectsDisjoint(root, *a, *b, depth);
+  return ObjectsDisjoint(root, *a, *b, depth, steps_left);
 }
 
 }  // namespace
 
-bool PlainlyDisjoint(const OrderedJson& root, const OrderedJson& a, const OrderedJson& b) {
-  return Disjoint(root, &a, &b, 0);
+bool PlainlyDisjoint(const OrderedJson& root, const OrderedJson& a, const OrderedJson& b, int& steps_left) {
+  return Disjoint(root, &a, &b, 0, steps_left);
 }
 
 }  // namespace hearth::grammar

@@ -35,7 +35,7 @@ class Compiler {
     for (size_t i = 0; i < rules_.tools.size(); ++i) {
       if (Status status = AddTool(i); !status.ok()) return status;
     }
-    const PieceRef call = Rule(builder_.Add("call", Choice(std::move(calls_))));
+    const PieceRef call = Call();
     const int32_t end = builder_.State(/*end=*/true);
     int32_t start = builder_.Start(0);
     builder_.automaton().except = {ids_.call};
@@ -82,8 +82,21 @@ class Compiler {
       return InvalidArgument(strict ? "" : place + ".parameters: ", inside.status().message())
           .WithParam(place + ".parameters");
     }
-    calls_.push_back(Sequence({Token(ids_.call), Text(name), *inside, Token(ids_.call_end)}));
+    calls_.emplace_back(name, Sequence({*inside, Token(ids_.call_end)}));
     return Status::Ok();
+  }
+
+  PieceRef Call() {
+    const int32_t rule = builder_.Reserve("call");
+    const int32_t begun = builder_.State(), end = builder_.State(/*end=*/true);
+    builder_.Emit(Token(ids_.call), builder_.Start(rule), begun);
+    std::vector<Builder::Word> names;
+    for (const auto& [name, rest] : calls_) {
+      names.push_back({name, builder_.State()});
+      builder_.Emit(rest, names.back().to, end);
+    }
+    builder_.EmitWords(std::move(names), begun);
+    return Rule(rule);
   }
 
   const ToolRules& rules_;
@@ -91,7 +104,7 @@ class Compiler {
   Builder builder_;
   JsonRules json_;
   ToolArguments arguments_;
-  std::vector<PieceRef> calls_;
+  std::vector<std::pair<std::string, PieceRef>> calls_;  // name, what follows it
 };
 
 }  // namespace

@@ -189,6 +189,26 @@ TEST(JsonObject, TakesObjectsWithBoundedBlanks) {
   EXPECT_FALSE(language.Begins(R"({"a": )" + std::string(21, '1')));
 }
 
+TEST(Schema, RecursiveBranchesAreComparedInBoundedTime) {
+  OrderedJson properties = OrderedJson::object(), names = OrderedJson::array();
+  for (int i = 0; i < 30; ++i) {
+    properties["p" + std::to_string(i)] = {{"$ref", "#/$defs/n"}};
+    names.push_back("p" + std::to_string(i));
+  }
+  const OrderedJson node = {{"type", "object"}, {"properties", properties}, {"required", names}};
+  const OrderedJson schema = {{"oneOf", {{{"$ref", "#/$defs/n"}}, {{"$ref", "#/$defs/n"}}}}, {"$defs", {{"n", node}}}};
+  EXPECT_NE(CompileJsonSchema(schema).status().message().find("oneOf at #"), std::string::npos);
+}
+
+TEST(Choice, ManyTextsWithOneBeginning) {
+  std::vector<std::string> texts;
+  for (int i = 0; i < 1000; ++i) texts.push_back("a long common beginning " + std::to_string(i));
+  const Language language(CompileChoice(texts));
+  for (const std::string& text : texts) ASSERT_TRUE(language.Accepts(text));
+  EXPECT_FALSE(language.Accepts("a long common beginning 1000"));
+  EXPECT_FALSE(language.Accepts("a long common beginning "));
+}
+
 TEST(Choice, TakesOneOfTheTexts) {
   const Language language(CompileChoice({"yes", "no", "yesterday"}));
   for (const char* text : {"yes", "no", "yesterday"}) EXPECT_TRUE(language.Accepts(text));

@@ -83,6 +83,17 @@ TEST_F(ToolGrammar, NamedAndAloneAtOnce) {
          "</think><call>get<key>city</key><value>x</value></call>"});
 }
 
+TEST_F(ToolGrammar, ManyFunctionsWithOneBeginning) {
+  rules_.must_call = true;
+  rules_.tools = OrderedJson::array();
+  for (int i = 0; i < 400; ++i) rules_.tools.push_back(Tool("get_thing_" + std::to_string(i), R"({"properties":{}})"));
+  const Language language(CompileTools(rules_, kIds));
+  for (int i = 0; i < 400; ++i) {
+    EXPECT_TRUE(language.Accepts(Read("<call>get_thing_" + std::to_string(i) + "</call>"))) << i;
+  }
+  EXPECT_FALSE(language.Accepts(Read("<call>get_thing_</call>")));
+}
+
 TEST_F(ToolGrammar, AtMostOneCallAmongFreeText) {
   rules_.parallel = false;
   Check({"", "text <other> more", "text<call>ping</call>", "<call>ping</call>"},
