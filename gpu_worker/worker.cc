@@ -18,8 +18,8 @@ namespace {
 constexpr std::chrono::seconds kShutdownTime{2};  // for answers on their way when everything has ended
 
 template <typename T>
-T ValueOrThrow(Result<T> result, const std::string& place) {
-  if (!result.ok()) throw StartupError(StrCat(place, ": ", result.status().message()));
+T ValueOrThrow(Result<T> result, const std::string& place, const char* help = "") {
+  if (!result.ok()) throw StartupError(StrCat(place, ": ", result.status().message(), help));
   return *std::move(result);
 }
 
@@ -78,9 +78,9 @@ Worker::Worker(const WorkerConfig& config, std::vector<std::pair<std::string, st
 
 void Worker::Load() {
   const Checkpoint checkpoint(config_.model);
-  const ModelConfig model = ValueOrThrow(ParseModelConfig(checkpoint.config_text()), config_.model);
+  const ModelConfig model = ValueOrThrow(ParseModelConfig(checkpoint.config_text()), config_.model, kFetchAgain);
   const GenerationConfig generation =
-      ValueOrThrow(ParseGenerationConfig(checkpoint.generation_text(), model), config_.model);
+      ValueOrThrow(ParseGenerationConfig(checkpoint.generation_text(), model), config_.model, kFetchAgain);
   settings_ = Settle(config_, model);
   for (const std::string& remark : settings_.remarks) Log(LogLevel::kWarning, "option", {{"text", remark}});
   {

@@ -60,10 +60,20 @@ class Serve(unittest.TestCase):
         self.assertIn(answer, done.stdout)
         self.assert_nothing_remains()
 
+    @staticmethod
+    def end(process):
+        """No server of a failed test may meet the next one."""
+        if process.poll() is None:
+            process.terminate()
+            process.communicate(timeout=60)
+
     def serve(self, *flags):
         port = free_port()
+        # A test run in the background ignores SIGINT, and children inherit that; a terminal's child does not.
         process = subprocess.Popen([SERVE, "--port", str(port), "--metrics-port", "0", *flags], stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, text=True)
+                                   stderr=subprocess.PIPE, text=True,
+                                   preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+        self.addCleanup(self.end, process)
         line = process.stdout.readline()
         if str(port) not in line:
             process.kill()
