@@ -348,7 +348,9 @@ class HttpServer::Impl : public httplib::Server {
 
   void LogRequest(const HttpRequest& request, int status, const Connection& connection, Clock::time_point start) const {
     const RequestNote& note = *request.note;
-    Log(LogLevel::kInfo, "request",
+    // Probes, scrapes and the page's plots come every second or so and say nothing; what changes a state has its own line.
+    const bool poll = request.method == "GET" && status < 400;
+    Log(poll ? LogLevel::kDebug : LogLevel::kInfo, "request",
         {{"request", request.id},
          {"method", request.method},
          {"path", request.path},

@@ -70,14 +70,16 @@ class Serve(unittest.TestCase):
     def serve(self, *flags):
         port = free_port()
         # A test run in the background ignores SIGINT, and children inherit that; a terminal's child does not.
+        log = tempfile.TemporaryFile("w+")  # a pipe that nobody reads would stop the server once it is full
         process = subprocess.Popen([SERVE, "--port", str(port), "--metrics-port", "0", *flags], stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, text=True,
+                                   stderr=log, text=True,
                                    preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
         self.addCleanup(self.end, process)
         line = process.stdout.readline()
         if str(port) not in line:
             process.kill()
-            self.fail(f"first line: {line!r}\n{process.stderr.read()}")
+            log.seek(0)
+            self.fail(f"first line: {line!r}\n{log.read()}")
         return process, port
 
     def test_serves_in_the_foreground_until_a_signal(self):
