@@ -27,6 +27,15 @@ def our_processes():
     return found
 
 
+def child(parent, name):
+    """The process of a server that was started by `parent`."""
+    for pid, process in our_processes():
+        with open(f"/proc/{pid}/stat") as f:
+            if process == name and int(f.read().rsplit(")", 1)[1].split()[1]) == parent:
+                return pid
+    raise AssertionError(f"no {name} below {parent}: {our_processes()}")
+
+
 def shared_files():
     """Without those of tests that run beside these."""
     found = glob.glob(f"{SHARED_MEMORY}/hearth*") + glob.glob("/run/hearth/*")
@@ -96,8 +105,7 @@ class Serve(unittest.TestCase):
     def test_starts_a_dead_worker_again(self):
         process, port = self.serve()
         try:
-            worker = [pid for pid, name in our_processes() if name == "hearth-gpu-worker"]
-            os.kill(worker[0], signal.SIGKILL)
+            os.kill(child(process.pid, "hearth-gpu-worker"), signal.SIGKILL)
 
             def healthy():
                 try:
