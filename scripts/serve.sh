@@ -214,7 +214,8 @@ while true; do
   if [ ${#due[@]} -gt 0 ]; then
     sleep 0.5 || true
   else
-    wait -n || true  # until a child ends
+    # Until a child ends. With names it also sees one that ended before we came here.
+    wait -n "${pid_of[@]}" || true
   fi
   kill -0 "${pid_of[gateway]}" 2>/dev/null || { unset 'pid_of[gateway]'; fail "the gateway ended; stopping"; }
   for name in gpu-worker cpu-tier; do
