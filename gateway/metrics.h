@@ -7,7 +7,7 @@
 
 namespace hearth {
 
-// Every metric of this process, in the order of docs/metrics.md. Members of a family are its label values.
+// Every metric of this process, in the order of tests/golden/metrics_gateway.txt. Members of a family are its label values.
 struct GatewayMetrics {
   Metrics all;
 
