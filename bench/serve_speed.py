@@ -58,7 +58,8 @@ def summary(values):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
+                                     allow_abbrev=False)
     parser.add_argument("--bin", default=harness.BIN)
     parser.add_argument("--model", "-m", default=harness.MODEL)
     parser.add_argument("--reps", type=int, default=7)
