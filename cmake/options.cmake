@@ -19,8 +19,11 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 # All binaries of one build lie in one folder: scripts and tests find them there.
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 
+# Paths below the source folder are cached relative to the build folder, so that a second clone finds the first one's
+# objects.
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
-  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+  set(hearth_launcher ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE_PROGRAM})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${hearth_launcher})
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${hearth_launcher})
 endif()
