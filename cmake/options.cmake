@@ -1,5 +1,7 @@
 # Every option of the build, with its default and one sentence.
 set(HEARTH_CUDA AUTO CACHE STRING "Build the CUDA backend: ON, OFF, or AUTO (only where nvcc and /dev/nvidia0 exist)")
+set(HEARTH_CUDA_ARCHITECTURES "86-real;89-real;90-real;120" CACHE STRING
+    "GPU architectures that the binary has machine code for; the last one is kept as PTX for newer GPUs, too")
 set_property(CACHE HEARTH_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(HEARTH_SANITIZE "" CACHE STRING "Sanitizers for all our code: empty, address (with undefined), or thread")
 set_property(CACHE HEARTH_SANITIZE PROPERTY STRINGS "" address thread)

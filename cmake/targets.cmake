@@ -65,3 +65,17 @@ function(hearth_proto name)
   target_include_directories(${name} SYSTEM PUBLIC ${out})
   target_link_libraries(${name} PUBLIC PkgConfig::GRPCPP PkgConfig::PROTOBUF ${GRPCPP_REFLECTION})
 endfunction()
+
+# hearth_gpu_test(NAME SRCS a_test.cc ... [DEPS lib ...]): needs a GPU; skipped with its reason where there is none. One
+# binary that also runs where no test framework is installed.
+function(hearth_gpu_test name)
+  cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
+  add_executable(${name} ${ARG_SRCS} ${PROJECT_SOURCE_DIR}/tests/kernels/cuda/cuda_environment.cc)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_compile_definitions(${name} PRIVATE HEARTH_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} kernels_cuda GTest::gtest GTest::gmock hearth_warnings)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  target_compile_options(${name} PRIVATE -O1)
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES LABELS gpu TIMEOUT 300 SKIP_RETURN_CODE 77)
+endfunction()

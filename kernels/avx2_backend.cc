@@ -1,4 +1,5 @@
 #include "kernels/avx2_ops.h"
+#include "kernels/expert_ffn/expert_batch.h"
 
 namespace hearth::kernels {
 namespace {
@@ -11,6 +12,7 @@ Backend MakeAvx2Backend() {
   b.head_linear = avx2::HeadLinear;
   b.swiglu = avx2::Swiglu;
   b.expert_ffn = avx2::ExpertFfn;
+  b.expert_batch = ExpertBatchOneByOne<avx2::ExpertFfn>;
   b.expert_unit = avx2::ExpertUnit;
 
   b.hc_mix = avx2::HcMix;

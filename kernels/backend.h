@@ -5,6 +5,7 @@
 #include "kernels/indexer/indexer.h"
 #include "kernels/kda/kda.h"
 #include "kernels/linear/linear.h"
+#include "kernels/memory_ops.h"
 #include "kernels/mixer/mixer.h"
 #include "kernels/mla/mla.h"
 #include "kernels/norm/norm.h"
@@ -15,9 +16,13 @@ namespace hearth::kernels {
 // Every op of the model graph as a function. A backend fills the table once; the graph calls through it and never
 // asks which backend it has. Calls are asynchronous on `stream` where the backend has streams; the host backends
 // return when the work is done. Shapes are checked by the graph when it is built, kernels assume them.
+//
+// Pointers in arguments are to the backend's memory, except arrays of segments and of expert jobs, which are read
+// before the call returns and lie on the host.
 struct Backend {
   const char* name = "";
   void* stream = nullptr;  // null on the host
+  const MemoryOps* memory = nullptr;
 
   void (*embed)(void* stream, const EmbedArgs&) = nullptr;
   void (*hc_mix)(void* stream, const HcMixArgs&) = nullptr;
@@ -38,9 +43,11 @@ struct Backend {
   void (*latent_attention)(void* stream, const LatentAttentionArgs&) = nullptr;
   void (*router)(void* stream, const RouterArgs&) = nullptr;
   void (*expert_ffn)(void* stream, const ExpertFfnArgs&) = nullptr;
+  void (*expert_batch)(void* stream, const ExpertBatchArgs&) = nullptr;
   void (*moe_combine)(void* stream, const MoeCombineArgs&) = nullptr;
 
-  // One unit of an expert, for callers with their own threads. `scratch` has ExpertScratchBytes, 64-byte aligned.
+  // Host only. One unit of an expert, for callers with their own threads. `scratch` has ExpertScratchBytes, 64-byte
+  // aligned.
   void (*expert_unit)(const ExpertFfnArgs&, ExpertPhase phase, Dim unit, void* scratch) = nullptr;
 };
 

@@ -1,3 +1,4 @@
+#include "kernels/expert_ffn/expert_batch.h"
 #include "kernels/ref_ops.h"
 
 namespace hearth::kernels {
@@ -6,11 +7,13 @@ namespace {
 Backend MakeRefBackend() {
   Backend b;
   b.name = "ref";
+  b.memory = &HostMemoryOps();
   b.embed = ref::Embed;
   b.linear = ref::Linear;
   b.head_linear = ref::HeadLinear;
   b.swiglu = ref::Swiglu;
   b.expert_ffn = ref::ExpertFfn;
+  b.expert_batch = ExpertBatchOneByOne<ref::ExpertFfn>;
   b.expert_unit = ref::ExpertUnit;
 
   b.hc_mix = ref::HcMix;

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "kernels/matrix_view.h"
+#include "kernels/phase.h"
 
 namespace hearth::kernels {
 
@@ -19,6 +20,23 @@ struct ExpertFfnArgs {
   const int32_t* out_row = nullptr;
   Dim picks = 0;
   Dim hidden = 0;
+};
+
+// Several experts of one layer in one call, each pick with a row of its own: no order among jobs shows in a result.
+// The row lists lie on the host.
+struct ExpertJob {
+  MlpView expert;
+  const int32_t* x_row = nullptr;    // [picks]
+  const int32_t* out_row = nullptr;  // [picks]
+  Dim picks = 0;
+};
+struct ExpertBatchArgs {
+  const ExpertJob* jobs = nullptr;
+  Dim job_count = 0;
+  const Real* x = nullptr;
+  Real* out = nullptr;
+  Dim hidden = 0;
+  Phase phase = Phase::kDecode;
 };
 
 // The same work cut into independent units for callers with their own threads (cpu_tier). Phases in order, all units

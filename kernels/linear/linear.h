@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/matrix_view.h"
+#include "kernels/phase.h"
 
 namespace hearth::kernels {
 
@@ -17,6 +18,7 @@ struct LinearArgs {
   MatrixView w;
   Real* y = nullptr;
   Dim y_stride = 0;
+  Phase phase = Phase::kDecode;  // the host orders both alike
 };
 
 // y[r][h] = x[r][h] W[h]: one plain matrix per head, W [heads, in, out] row-major.
@@ -25,6 +27,7 @@ struct HeadLinearArgs {
   Dim rows = 0, heads = 0, in = 0, out = 0;
   const float* w = nullptr;
   Real* y = nullptr;  // [rows, heads, out]
+  Phase phase = Phase::kDecode;
 };
 
 // out = silu(min(gate, limit)) * clamp(up, -limit, limit), elementwise; out may be gate.

@@ -1,0 +1,9 @@
+#pragma once
+
+#include "kernels/memory_ops.h"
+
+namespace hearth::kernels {
+
+const MemoryOps& CudaMemoryOps();
+
+}  // namespace hearth::kernels

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <span>
+#include <utility>
+
+#include "kernels/backend.h"
+
+namespace hearth::kernels {
+
+// An array in a backend's memory that only grows. Contents are lost when it grows. Throws std::bad_alloc without room.
+template <typename T>
+class DeviceArray {
+ public:
+  explicit DeviceArray(const Backend& backend) : backend_(&backend) {}
+  ~DeviceArray() { backend_->memory->release(data_); }
+  DeviceArray(DeviceArray&& other) noexcept
+      : backend_(other.backend_), data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  DeviceArray& operator=(DeviceArray&& other) noexcept {
+    std::swap(backend_, other.backend_);
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+
+  T* data() const { return data_; }
+  int64_t size() const { return size_; }
+
+  void Grow(int64_t count) {
+    if (count <= size_) return;
+    backend_->memory->release(data_);
+    data_ = nullptr;
+    size_ = 0;
+    data_ = static_cast<T*>(backend_->memory->allocate(static_cast<size_t>(count) * sizeof(T)));
+    if (data_ == nullptr) throw std::bad_alloc();
+    size_ = count;
+  }
+  // Grows where needed and copies `values` to the front.
+  void Assign(std::span<const T> values) {
+    Grow(static_cast<int64_t>(values.size()));
+    backend_->memory->upload(backend_->stream, data_, values.data(), values.size_bytes());
+  }
+
+ private:
+  const Backend* backend_;
+  T* data_ = nullptr;
+  int64_t size_ = 0;
+};
+
+}  // namespace hearth::kernels
