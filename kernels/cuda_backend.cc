@@ -20,6 +20,8 @@ Backend MakeCudaBackend() {
   b.name = "cuda";
   b.stream = stream;
   b.memory = &CudaMemoryOps();
+  b.linear = cuda::Linear;
+  b.expert_batch = cuda::ExpertBatch;
   return b;
 }
 
