@@ -22,6 +22,10 @@ Backend MakeCudaBackend() {
   b.memory = &CudaMemoryOps();
   b.linear = cuda::Linear;
   b.expert_batch = cuda::ExpertBatch;
+  b.hc_mix = cuda::HcMix;
+  b.hc_spread = cuda::HcSpread;
+  b.head_norm = cuda::HeadNorm;
+  b.rms_norm = cuda::RmsNorm;
   return b;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/cuda/host_device.h"
 #include "kernels/real.h"
 
 namespace hearth::kernels {
@@ -15,7 +16,7 @@ struct HcWeightParams {
 };
 
 // Divides every column j by sum_i c[i][j] + eps.
-inline void HcDivideColumns(Real* c, Dim hc, Real eps) {
+HEARTH_HD inline void HcDivideColumns(Real* c, Dim hc, Real eps) {
   for (Dim j = 0; j < hc; ++j) {
     Real sum = 0;
     for (Dim i = 0; i < hc; ++i) sum += c[i * hc + j];
@@ -23,7 +24,7 @@ inline void HcDivideColumns(Real* c, Dim hc, Real eps) {
   }
 }
 
-inline void HcDivideRows(Real* c, Dim hc, Real eps) {
+HEARTH_HD inline void HcDivideRows(Real* c, Dim hc, Real eps) {
   for (Dim i = 0; i < hc; ++i) {
     Real sum = 0;
     for (Dim j = 0; j < hc; ++j) sum += c[i * hc + j];
@@ -32,7 +33,7 @@ inline void HcDivideRows(Real* c, Dim hc, Real eps) {
 }
 
 template <typename Exp>
-void HcWeights(const HcWeightParams& p, const Real* m, Exp exp, Real* pre, Real* post, Real* comb) {
+HEARTH_HD void HcWeights(const HcWeightParams& p, const Real* m, Exp exp, Real* pre, Real* post, Real* comb) {
   const Dim hc = p.hc;
   const Real eps = p.eps;
   const auto sigmoid = [&](Real z) { return Real{1} / (Real{1} + exp(-z)); };

@@ -1,0 +1,49 @@
+#pragma once
+
+namespace hearth::kernels::cuda {
+
+constexpr unsigned kAllLanes = 0xFFFFFFFFu;
+
+// Sums over the lanes of a warp as one tree: pairs 16 apart, then 8, 4, 2, 1. Every lane gets the sum.
+__device__ inline float WarpSum(float v) {
+#pragma unroll
+  for (int apart = 16; apart > 0; apart /= 2) v += __shfl_xor_sync(kAllLanes, v, apart);
+  return v;
+}
+
+// N <= 32 sums at once, N a power of two, each the same tree as WarpSum. Lane l gets sum number l / (32 / N). `v` is
+// used up.
+template <int N>
+__device__ inline float WarpSums(float (&v)[N]) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  int apart = 16;
+#pragma unroll
+  for (int n = N / 2; n > 0; n /= 2, apart /= 2) {
+    const bool upper = (lane & apart) != 0;
+#pragma unroll
+    for (int i = 0; i < n; ++i) {
+      const float other = __shfl_xor_sync(kAllLanes, upper ? v[i] : v[i + n], apart);
+      v[i] = (upper ? v[i + n] : v[i]) + other;
+    }
+  }
+#pragma unroll
+  for (; apart > 0; apart /= 2) v[0] += __shfl_xor_sync(kAllLanes, v[0], apart);
+  return v[0];
+}
+
+// Sum over a block of kThreads in x: warps first, then their sums in ascending order. `parts` is shared memory of
+// kThreads / 32 floats that nothing else uses until the next barrier after the call.
+template <int kThreads>
+__device__ inline float BlockSum(float v, float* parts) {
+  v = WarpSum(v);
+  if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = v;
+  __syncthreads();
+  float sum = parts[0];
+#pragma unroll
+  for (int i = 1; i < kThreads / 32; ++i) sum += parts[i];
+  return sum;
+}
+
+__device__ inline float DeviceSigmoid(float z) { return 1.0f / (1.0f + expf(-z)); }
+
+}  // namespace hearth::kernels::cuda
