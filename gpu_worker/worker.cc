@@ -53,7 +53,8 @@ Worker::Worker(const WorkerConfig& config, std::vector<std::pair<std::string, st
   store_ = std::make_unique<SequenceStore>(model_->config,
                                            SequenceStore::Limits{.slots = static_cast<int>(settings_.sequences),
                                                                  .pool_tokens = settings_.pool_tokens,
-                                                                 .kv_type = settings_.kv_type});
+                                                                 .kv_type = settings_.kv_type},
+                                           *kernels_.backend);
   StartExperts();
   const Decoder::Limits limits{.chunk_size = settings_.chunk_size, .max_batch_rows = settings_.max_batch_rows};
   decoder_ = std::make_unique<Decoder>(model_->config, model_->weights, *kernels_.backend, *experts_, *store_, limits);

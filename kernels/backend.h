@@ -23,6 +23,7 @@ struct Backend {
   const char* name = "";
   void* stream = nullptr;  // null on the host
   const MemoryOps* memory = nullptr;
+  const StreamOps* streams = nullptr;
 
   void (*embed)(void* stream, const EmbedArgs&) = nullptr;
   void (*hc_mix)(void* stream, const HcMixArgs&) = nullptr;

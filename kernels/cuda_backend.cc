@@ -20,6 +20,7 @@ Backend MakeCudaBackend() {
   b.name = "cuda";
   b.stream = stream;
   b.memory = &CudaMemoryOps();
+  b.streams = &CudaStreamOps();
   b.linear = cuda::Linear;
   b.expert_batch = cuda::ExpertBatch;
   b.hc_mix = cuda::HcMix;

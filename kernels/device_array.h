@@ -49,4 +49,29 @@ class DeviceArray {
   int64_t size_ = 0;
 };
 
+// Host memory that transfers reach at full speed; grows like DeviceArray.
+template <typename T>
+class HostArray {
+ public:
+  explicit HostArray(const Backend& backend) : backend_(backend) {}
+  ~HostArray() { backend_.memory->release_host(data_); }
+  HostArray(const HostArray&) = delete;
+  HostArray& operator=(const HostArray&) = delete;
+
+  T* data() const { return data_; }
+  void Grow(int64_t count) {
+    if (count <= size_) return;
+    backend_.memory->release_host(data_);
+    size_ = 0;
+    data_ = static_cast<T*>(backend_.memory->allocate_host(static_cast<size_t>(count) * sizeof(T)));
+    if (data_ == nullptr) throw std::bad_alloc();
+    size_ = count;
+  }
+
+ private:
+  const Backend& backend_;
+  T* data_ = nullptr;
+  int64_t size_ = 0;
+};
+
 }  // namespace hearth::kernels

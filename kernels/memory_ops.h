@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 
 namespace hearth::kernels {
 
@@ -11,10 +12,15 @@ struct MemoryOps {
 
   // 256-byte aligned, contents undefined; null when there is no room. Null may be released.
   void* (*allocate)(size_t bytes) = nullptr;
+  void* (*allocate_zeroed)(size_t bytes) = nullptr;  // on the host pages are taken when first touched
   void (*release)(void* memory) = nullptr;
   // Host memory that transfers reach at full speed (pinned with CUDA).
   void* (*allocate_host)(size_t bytes) = nullptr;
   void (*release_host)(void* memory) = nullptr;
+  // Makes existing host memory reachable for ops and for transfers at full speed, under its own address. The words of
+  // the refusal, or "". Memory stays registered until it is given up.
+  std::string (*register_host)(void* memory, size_t bytes) = nullptr;
+  void (*unregister_host)(void* memory) = nullptr;
 
   void (*zero)(void* stream, void* to, size_t bytes) = nullptr;
   void (*copy)(void* stream, void* to, const void* from, size_t bytes) = nullptr;  // within the device
@@ -26,5 +32,20 @@ struct MemoryOps {
 };
 
 const MemoryOps& HostMemoryOps();
+
+// Order and time of work on streams. On the host everything is done when it returns, and a mark is a reading of the
+// clock.
+struct StreamOps {
+  void* (*make_stream)() = nullptr;
+  void (*release_stream)(void* stream) = nullptr;
+  void* (*make_mark)() = nullptr;
+  void (*release_mark)(void* mark) = nullptr;
+  void (*record)(void* stream, void* mark) = nullptr;
+  void (*wait)(void* stream, void* mark) = nullptr;   // what follows on the stream waits for the mark
+  void (*finish)(void* mark) = nullptr;               // this thread waits for the mark
+  double (*seconds)(void* from, void* to) = nullptr;  // both have been passed
+};
+
+const StreamOps& HostStreamOps();
 
 }  // namespace hearth::kernels

@@ -8,6 +8,7 @@ Backend MakeRefBackend() {
   Backend b;
   b.name = "ref";
   b.memory = &HostMemoryOps();
+  b.streams = &HostStreamOps();
   b.embed = ref::Embed;
   b.linear = ref::Linear;
   b.head_linear = ref::HeadLinear;

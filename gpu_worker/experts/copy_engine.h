@@ -1,19 +1,17 @@
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
-#include <thread>
+#include <memory>
 #include <vector>
 
 #include "common/base/deadline.h"
+#include "kernels/backend.h"
 
 namespace hearth {
 
-// Copies expert records on a thread of its own while the step thread computes: the host's stand-in for the GPU's copy
-// engine. Work comes in batches, at most kCopyBatches of them at a time, one per staging buffer; copies of a batch
-// are done in the order given. Used from one thread.
+// Copies expert records into the backend's memory while it computes. Work comes in batches, at most kCopyBatches of
+// them at a time, one per staging buffer; copies of a batch are done in the order given. Used from one thread.
 class CopyEngine {
  public:
   static constexpr int kCopyBatches = 2;
@@ -23,35 +21,18 @@ class CopyEngine {
     uint64_t bytes = 0;
   };
 
-  CopyEngine() = default;
-  ~CopyEngine();  // drops what has not begun
-  CopyEngine(const CopyEngine&) = delete;
-  CopyEngine& operator=(const CopyEngine&) = delete;
+  virtual ~CopyEngine() = default;
 
-  // Replaces batch `batch`, which must be idle. The thread starts with the first batch.
-  void Start(int batch, std::vector<Copy> copies);
-  // Whether copy `index` of the batch is done, waiting for it until the deadline.
-  bool WaitFor(int batch, size_t index, Deadline deadline);
-  // Drops the copies that have not begun and waits for the one that has.
-  void Stop(int batch);
-
-  uint64_t busy_ns() const;
-
- private:
-  void Run();
-
-  struct Batch {
-    std::vector<Copy> copies;
-    size_t done = 0;
-    bool running = false;
-  };
-  mutable std::mutex mutex_;
-  std::condition_variable work_, progress_;
-  Batch batches_[kCopyBatches];
-  std::vector<int> queue_;  // batches with work, oldest first
-  bool ending_ = false;
-  uint64_t busy_ns_ = 0;
-  std::thread thread_;
+  // Replaces batch `batch`, which must be idle. What the backend was told to compute before comes first.
+  virtual void Start(int batch, std::vector<Copy> copies) = 0;
+  // Whether copy `index` of the batch comes before whatever the backend is told from here on, waiting for that until
+  // the deadline.
+  virtual bool WaitFor(int batch, size_t index, Deadline deadline) = 0;
+  // The batch writes nothing more when this returns.
+  virtual void Stop(int batch) = 0;
 };
+
+// A thread of its own on the host, else the backend's streams.
+std::unique_ptr<CopyEngine> MakeCopyEngine(const kernels::Backend& backend);
 
 }  // namespace hearth

@@ -3,7 +3,7 @@
 #include "common/expert_home/home_view.h"
 #include "gpu_worker/experts/moe_executor.h"
 #include "gpu_worker/experts/pick_groups.h"
-#include "kernels/backend.h"
+#include "gpu_worker/experts/run_group.h"
 
 namespace hearth {
 
@@ -12,17 +12,17 @@ namespace hearth {
 class DirectExecutor : public MoeExecutor {
  public:
   // Both must outlive this object.
-  DirectExecutor(const HomeView& home, const kernels::Backend& backend) : home_(home), backend_(backend) {}
+  DirectExecutor(const HomeView& home, const kernels::Backend& backend) : home_(home), batch_(backend, home) {}
 
   Status BeginDecode(const MoeStep& step) override;
   Status FinishDecode(const MoeStep& step) override;
   Status Prefill(const MoeStep& step, int next_moe_layer, const std::function<bool()>& cancelled) override;
 
  private:
-  void Run(const MoeStep& step);
+  void Run(const MoeStep& step, kernels::Phase phase);
 
   const HomeView& home_;
-  const kernels::Backend& backend_;
+  GroupBatch batch_;
   PickGroups picks_;
 };
 

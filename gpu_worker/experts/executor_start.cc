@@ -5,8 +5,10 @@
 #include <vector>
 
 #include "common/base/cpu_info.h"
+#include "gpu_worker/experts/lane_timer.h"
 #include "gpu_worker/experts/pick_groups.h"
 #include "gpu_worker/experts/run_group.h"
+#include "kernels/device_array.h"
 
 namespace hearth {
 namespace {
@@ -16,19 +18,25 @@ using namespace std::chrono_literals;
 constexpr int kMeasurements = 3;
 constexpr int kSmallHost = 4;
 
-// Seconds for one row through one expert, the least of a few.
-double MeasureExpert(const HomeView& home, const kernels::Backend& backend) {
-  const std::vector<kernels::Real> x(home.hidden(), 1);
-  std::vector<kernels::Real> out(home.hidden());
+// Seconds for one row through one expert at `record`, the least of a few.
+double MeasureExpert(const HomeView& home, const kernels::Backend& backend, const std::byte* record) {
+  kernels::DeviceArray<kernels::Real> x(backend), out(backend);
+  x.Assign(std::vector<kernels::Real>(home.hidden(), 1));
+  out.Grow(home.hidden());
   const int32_t id = 0;
   PickGroups picks;
   picks.Build(&id, 1, 1, static_cast<int>(home.experts()));
-  const MoeStep step{0, x.data(), &id, 1, 1, out.data()};
+  const MoeStep step{.x = x.data(), .ids = &id, .rows = 1, .top_k = 1, .pick_out = out.data()};
+  GroupBatch batch(backend, home);
+  LaneTimer timer(backend);
   double best = std::numeric_limits<double>::max();
   for (int i = 0; i < kMeasurements; ++i) {
-    const auto start = std::chrono::steady_clock::now();
-    RunGroup(backend, home, step, picks, picks.groups()[0], home.record(0, 0));
-    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    timer.Begin();
+    batch.Add(step, picks, picks.groups()[0], record);
+    batch.Run(step, kernels::Phase::kDecode);
+    timer.End([&best](double seconds) { best = std::min(best, seconds); });
+    backend.memory->synchronize(backend.stream);
+    timer.Collect();
   }
   return best;
 }
@@ -45,7 +53,12 @@ int32_t PlanSlots(const ExecutorOptions& options, uint64_t experts, uint64_t rec
 CostConstants StartConstants(const HomeView& home, const kernels::Backend& backend, const ExecutorOptions& options) {
   CostConstants cost;
   if (home.layers() > 0 && home.experts() > 0) {
-    cost.t_hit = cost.t_zc = MeasureExpert(home, backend);
+    cost.t_hit = cost.t_zc = MeasureExpert(home, backend, home.record(0, 0));
+    if (!backend.memory->is_host) {
+      kernels::DeviceArray<std::byte> record(backend);
+      record.Assign({home.record(0, 0), static_cast<size_t>(home.record_stride())});
+      cost.t_hit = MeasureExpert(home, backend, record.data());
+    }
     // Too hopeful on purpose: the lane is tried, and the first jobs tell the truth.
     cost.b = cost.t_zc / 2;
   }

@@ -5,14 +5,16 @@
 
 namespace hearth {
 
-ExpertCache::ExpertCache(const HomeView& home, int32_t slots)
+ExpertCache::ExpertCache(const HomeView& home, int32_t slots, const kernels::Backend& backend)
     : home_(home),
+      backend_(backend),
       tables_(static_cast<int32_t>(home.layers()), static_cast<int32_t>(home.experts()), slots),
-      arena_(slots, home.record_stride()) {}
+      arena_(slots, home.record_stride(), backend) {}
 
 void ExpertCache::Fill(int32_t slot, int layer, int expert) {
-  std::memcpy(arena_.slot(slot), home_.record(static_cast<uint32_t>(layer), static_cast<uint32_t>(expert)),
-              home_.record_stride());
+  backend_.memory->upload(backend_.stream, arena_.slot(slot),
+                          home_.record(static_cast<uint32_t>(layer), static_cast<uint32_t>(expert)),
+                          home_.record_stride());
 }
 
 void ExpertCache::Unpin(const std::vector<int32_t>& slots) {
@@ -25,6 +27,7 @@ ExpertCache::Comparison ExpertCache::Verify(uint32_t samples) {
   const auto total = static_cast<uint32_t>(slots());
   const uint32_t step = samples == 0 || samples >= total ? 1 : total / samples;
   Comparison result;
+  std::vector<std::byte> bytes(home_.record_stride());
   for (uint32_t slot = 0; slot < total; slot += step) {
     // Locked for one slot at a time, so that a running step waits for one comparison at most.
     const auto lock = Lock();
@@ -33,8 +36,11 @@ ExpertCache::Comparison ExpertCache::Verify(uint32_t samples) {
     if (key < 0 || v.pinned[slot]) continue;
     const auto experts = static_cast<int32_t>(home_.experts());
     const std::byte* truth = home_.record(static_cast<uint32_t>(key / experts), static_cast<uint32_t>(key % experts));
+    // A copy into the slot may still be on its way; it is part of what synchronizing waits for.
+    backend_.memory->download(backend_.stream, bytes.data(), arena_.slot(static_cast<int32_t>(slot)), bytes.size());
+    backend_.memory->synchronize(backend_.stream);
     ++result.compared;
-    if (std::memcmp(truth, arena_.slot(static_cast<int32_t>(slot)), home_.record_stride()) != 0) ++result.different;
+    if (std::memcmp(truth, bytes.data(), bytes.size()) != 0) ++result.different;
   }
   return result;
 }

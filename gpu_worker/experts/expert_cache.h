@@ -16,7 +16,7 @@ namespace hearth {
 // run on another thread meanwhile and looks only at slots that are not pinned.
 class ExpertCache {
  public:
-  ExpertCache(const HomeView& home, int32_t slots);
+  ExpertCache(const HomeView& home, int32_t slots, const kernels::Backend& backend);
 
   [[nodiscard]] std::unique_lock<std::mutex> Lock() { return std::unique_lock(mutex_); }
   cache::View view() { return tables_.view(); }
@@ -25,7 +25,7 @@ class ExpertCache {
   int32_t slots() const { return arena_.slots(); }
   uint64_t arena_bytes() const { return arena_.bytes(); }
 
-  // Copies an expert's record into the slot that Admit gave it.
+  // Copies an expert's record into the slot that Admit gave it, in the order of the backend's work.
   void Fill(int32_t slot, int layer, int expert);
   void Unpin(const std::vector<int32_t>& slots);  // takes the lock
 
@@ -40,6 +40,7 @@ class ExpertCache {
 
  private:
   const HomeView& home_;
+  const kernels::Backend& backend_;
   std::mutex mutex_;
   CacheTables tables_;
   SlotArena arena_;

@@ -5,8 +5,6 @@
 
 #include "common/base/check.h"
 #include "gpu_worker/experts/executor_start.h"
-#include "gpu_worker/experts/lane_timer.h"
-#include "gpu_worker/experts/run_group.h"
 
 namespace hearth {
 namespace {
@@ -22,9 +20,11 @@ LaneExecutor::LaneExecutor(const HomeView& home, const kernels::Backend& backend
       backend_(backend),
       options_(options),
       lane_(options.exact || options.cpu_lane == CpuLaneMode::kNever ? nullptr : lane),
-      cache_(home, PlanSlots(options, uint64_t{home.layers()} * home.experts(), home.record_stride())),
+      cache_(home, PlanSlots(options, uint64_t{home.layers()} * home.experts(), home.record_stride()), backend),
       prefill_(home, backend, cache_, stats_, options),
       cost_(StartConstants(home, backend, options)),
+      timer_(backend),
+      batch_(backend, home),
       random_(options.seed) {
   const auto lock = cache_.Lock();
   cache_.CopyCounters(stats_);
@@ -36,12 +36,14 @@ std::vector<LaneExecutor::MemoryPart> LaneExecutor::memory() const { return {{"e
 
 Status LaneExecutor::Prefill(const MoeStep& step, int next_moe_layer, const std::function<bool()>& cancelled) {
   decode_layers_ = 0;
+  timer_.Collect();
   return prefill_.Run(step, next_moe_layer, cancelled);
 }
 
 Status LaneExecutor::BeginDecode(const MoeStep& step) {
   HEARTH_CHECK(!open_, "BeginDecode twice without FinishDecode");
   open_ = true;
+  timer_.Collect();  // the ids of this step are here, so the layer before is done
   if (prefill_.borrowing() && ++decode_layers_ > kStepsUntilTakenBack * home_.layers()) prefill_.ReturnSlots();
   picks_.Build(step.ids, step.rows, step.top_k, static_cast<int>(home_.experts()));
 
@@ -110,7 +112,7 @@ void LaneExecutor::PublishCpu(const MoeStep& step) {
   const auto budget = CpuBudget(options_, CpuSeconds(cost_.now(), cpu_weight_));
   published_at_ = std::chrono::steady_clock::now();
   cpu_deadline_ = Deadline::At(published_at_ + budget);
-  published_ = lane_->Publish({step.moe_layer, step.x, step.rows, cpu_experts_, budget});
+  published_ = lane_->Publish({step.moe_layer, step.x_host, step.rows, cpu_experts_, budget});
   if (published_) return;
   for (size_t g = 0; g < sources_.size(); ++g) {
     if (sources_[g] == Source::kCpu) sources_[g] = inputs_[g].resident ? Source::kHit : Source::kPcie;
@@ -138,20 +140,26 @@ const std::byte* LaneExecutor::RecordOf(const MoeStep& step, size_t g) {
 
 void LaneExecutor::RunLocal(const MoeStep& step, Source source) {
   const bool hit = source == Source::kHit;
-  int experts = 0;
-  LaneTimer timer(hit ? stats_.busy_ns.vram : stats_.busy_ns.pcie);
+  timer_.Begin();
   for (size_t g = 0; g < sources_.size(); ++g) {
     if (sources_[g] != source) continue;
     const PickGroup& group = picks_.groups()[g];
-    RunGroup(backend_, home_, step, picks_, group, RecordOf(step, g));
-    ++experts;
+    batch_.Add(step, picks_, group, RecordOf(step, g));
     (hit ? stats_.picks.vram : stats_.picks.pcie).Add(static_cast<uint64_t>(group.picks));
     (hit ? stats_.bytes.vram : stats_.bytes.pcie).Add(home_.record_stride());
   }
+  const int experts = static_cast<int>(batch_.size());
+  batch_.Run(step, kernels::Phase::kDecode);
   if (hit) {
-    cost_.ObserveHits(experts, timer.seconds());
+    timer_.End([this, experts](double seconds) {
+      AddSeconds(stats_.busy_ns.vram, seconds);
+      cost_.ObserveHits(experts, seconds);
+    });
   } else {
-    cost_.ObservePcie(experts, timer.seconds());
+    timer_.End([this, experts](double seconds) {
+      AddSeconds(stats_.busy_ns.pcie, seconds);
+      cost_.ObservePcie(experts, seconds);
+    });
   }
 }
 
@@ -182,7 +190,8 @@ void LaneExecutor::CopyRows(const MoeStep& step, const float* rows) {
     if (sources_[g] != Source::kCpu) continue;
     const PickGroup& group = picks_.groups()[g];
     for (int32_t row : picks_.out_rows(group)) {
-      std::copy(rows, rows + hidden, step.pick_out + static_cast<size_t>(row) * hidden);
+      backend_.memory->upload(backend_.stream, step.pick_out + static_cast<size_t>(row) * hidden, rows,
+                              hidden * sizeof(float));
       rows += hidden;
     }
     stats_.picks.cpu.Add(static_cast<uint64_t>(group.picks));
@@ -191,18 +200,20 @@ void LaneExecutor::CopyRows(const MoeStep& step, const float* rows) {
 
 // Late, never wrong: the same step computes the daemon's picks itself.
 void LaneExecutor::RunLate(const MoeStep& step) {
-  LaneTimer timer(stats_.busy_ns.pcie);
+  timer_.Begin();
   for (size_t g = 0; g < sources_.size(); ++g) {
     if (sources_[g] != Source::kCpu) continue;
     const PickGroup& group = picks_.groups()[g];
     const std::byte* record =
         inputs_[g].resident ? cache_.slot(slot_of_group_[g])
                             : home_.record(static_cast<uint32_t>(step.moe_layer), static_cast<uint32_t>(group.expert));
-    RunGroup(backend_, home_, step, picks_, group, record);
+    batch_.Add(step, picks_, group, record);
     stats_.picks.cpu.Add(static_cast<uint64_t>(group.picks));
     stats_.late_picks.Add(static_cast<uint64_t>(group.picks));
     (inputs_[g].resident ? stats_.bytes.vram : stats_.bytes.pcie).Add(home_.record_stride());
   }
+  batch_.Run(step, kernels::Phase::kDecode);
+  timer_.End([this](double seconds) { AddSeconds(stats_.busy_ns.pcie, seconds); });
 }
 
 }  // namespace hearth

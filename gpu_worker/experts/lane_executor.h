@@ -10,11 +10,12 @@
 #include "gpu_worker/experts/executor_options.h"
 #include "gpu_worker/experts/expert_cache.h"
 #include "gpu_worker/experts/lane_stats.h"
+#include "gpu_worker/experts/lane_timer.h"
 #include "gpu_worker/experts/moe_executor.h"
 #include "gpu_worker/experts/pick_groups.h"
 #include "gpu_worker/experts/placement.h"
 #include "gpu_worker/experts/prefill_lane.h"
-#include "kernels/backend.h"
+#include "gpu_worker/experts/run_group.h"
 
 namespace hearth {
 
@@ -59,6 +60,8 @@ class LaneExecutor : public MoeExecutor {
   ExpertCache cache_;
   PrefillLane prefill_;
   CostModel cost_;
+  LaneTimer timer_;
+  GroupBatch batch_;
   std::mt19937_64 random_;
 
   // The step between BeginDecode and FinishDecode.

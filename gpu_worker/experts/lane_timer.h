@@ -1,25 +1,55 @@
 #pragma once
 
-#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <vector>
 
 #include "gpu_worker/experts/lane_stats.h"
+#include "kernels/backend.h"
 
 namespace hearth {
 
-// Adds the time of a scope to a counter.
+// Times pieces of work on the backend's stream. What they took is known once the stream has passed their end, so a
+// piece's time is handed out by the first Collect after the stream was synchronized.
 class LaneTimer {
  public:
-  explicit LaneTimer(RelaxedCounter& busy_ns) : busy_ns_(busy_ns) {}
-  ~LaneTimer() { busy_ns_.Add(static_cast<uint64_t>(ns())); }
+  explicit LaneTimer(const kernels::Backend& backend) : backend_(backend) {}
+  ~LaneTimer() {
+    for (const Piece& piece : pieces_) {
+      backend_.streams->release_mark(piece.begin);
+      backend_.streams->release_mark(piece.end);
+    }
+  }
   LaneTimer(const LaneTimer&) = delete;
   LaneTimer& operator=(const LaneTimer&) = delete;
 
-  int64_t ns() const { return std::chrono::nanoseconds(std::chrono::steady_clock::now() - start_).count(); }
-  double seconds() const { return static_cast<double>(ns()) * 1e-9; }
+  void Begin() {
+    if (used_ == pieces_.size()) pieces_.push_back({backend_.streams->make_mark(), backend_.streams->make_mark(), {}});
+    backend_.streams->record(backend_.stream, pieces_[used_].begin);
+  }
+  // `known` is called with the seconds.
+  void End(std::function<void(double)> known) {
+    backend_.streams->record(backend_.stream, pieces_[used_].end);
+    pieces_[used_++].known = std::move(known);
+  }
+  // Everything between Begin and End so far is done.
+  void Collect() {
+    for (size_t i = 0; i < used_; ++i) pieces_[i].known(backend_.streams->seconds(pieces_[i].begin, pieces_[i].end));
+    used_ = 0;
+  }
 
  private:
-  RelaxedCounter& busy_ns_;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  struct Piece {
+    void* begin;
+    void* end;
+    std::function<void(double)> known;
+  };
+  const kernels::Backend& backend_;
+  std::vector<Piece> pieces_;
+  size_t used_ = 0;
 };
+
+inline void AddSeconds(RelaxedCounter& busy_ns, double seconds) { busy_ns.Add(static_cast<uint64_t>(seconds * 1e9)); }
 
 }  // namespace hearth

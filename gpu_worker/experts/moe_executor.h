@@ -15,6 +15,7 @@ namespace hearth {
 struct MoeStep {
   int moe_layer = 0;                   // ordinal among the MoE layers
   const kernels::Real* x = nullptr;    // [rows, hidden]
+  const kernels::Real* x_host = nullptr;  // the same in host memory; decode only
   const int32_t* ids = nullptr;        // [rows, top_k], ascending within a row; host memory
   int64_t rows = 0;
   int top_k = 0;

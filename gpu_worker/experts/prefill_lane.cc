@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <chrono>
 
-#include "gpu_worker/experts/lane_timer.h"
-#include "gpu_worker/experts/run_group.h"
-
 namespace hearth {
 namespace {
 
@@ -20,7 +17,14 @@ constexpr int32_t kSlotsKept = 8;  // of every 8 slots of the arena, one is neve
 
 PrefillLane::PrefillLane(const HomeView& home, const kernels::Backend& backend, ExpertCache& cache, LaneStats& stats,
                          const ExecutorOptions& options)
-    : home_(home), backend_(backend), cache_(cache), stats_(stats), options_(options) {
+    : home_(home),
+      backend_(backend),
+      cache_(cache),
+      stats_(stats),
+      options_(options),
+      copies_(MakeCopyEngine(backend)),
+      timer_(backend),
+      batch_(backend, home) {
   for (Buffer& buffer : buffers_) buffer.place_of.assign(home.experts(), -1);
 }
 
@@ -31,6 +35,7 @@ Status PrefillLane::Run(const MoeStep& step, int next_moe_layer, const std::func
     ReturnSlots();
     return Cancelled("cancelled during prefill");
   }
+  timer_.Collect();
   picks_.Build(step.ids, step.rows, step.top_k, static_cast<int>(home_.experts()));
   const bool stages = picks_.picks() >= static_cast<int64_t>(home_.experts()) && options_.force != ForceSource::kPcie;
   if (stages && !borrowing()) Borrow();
@@ -45,7 +50,7 @@ Status PrefillLane::Run(const MoeStep& step, int next_moe_layer, const std::func
   const Status status = Compute(step, buffer, cancelled);
   cache_.Unpin(pinned_);
   if (buffer >= 0) {
-    copies_.Stop(buffer);
+    copies_->Stop(buffer);
     buffers_[buffer].layer = -1;
   }
   if (!status.ok() || next_moe_layer < 0) ReturnSlots();
@@ -92,7 +97,7 @@ int PrefillLane::BufferOf(int layer) const {
 }
 
 void PrefillLane::Stage(int index, int layer, bool picked_only) {
-  copies_.Stop(index);
+  copies_->Stop(index);
   Buffer& buffer = buffers_[index];
   for (int32_t expert : buffer.experts) buffer.place_of[static_cast<size_t>(expert)] = -1;
   buffer.experts.clear();
@@ -112,7 +117,7 @@ void PrefillLane::Stage(int index, int layer, bool picked_only) {
   } else {
     for (int32_t expert = 0; expert < static_cast<int32_t>(home_.experts()); ++expert) add(expert);
   }
-  copies_.Start(index, std::move(copies));
+  copies_->Start(index, std::move(copies));
 }
 
 Status PrefillLane::Compute(const MoeStep& step, int buffer, const std::function<bool()>& cancelled) {
@@ -120,37 +125,45 @@ Status PrefillLane::Compute(const MoeStep& step, int buffer, const std::function
   const auto place_of = [&](const PickGroup& group) {
     return buffer < 0 ? -1 : buffers_[buffer].place_of[static_cast<size_t>(group.expert)];
   };
-  // What needs no copy comes first and gives the copies time.
-  std::vector<size_t> order;
+  // What needs no copy comes first and gives the copies time. A run of one way is cut where `cancelled` is asked.
+  std::vector<std::pair<Way, size_t>> order;
   for (size_t g = 0; g < groups.size(); ++g) {
-    if (slot_of_group_[g] >= 0 || place_of(groups[g]) < 0) order.push_back(g);
+    order.emplace_back(slot_of_group_[g] >= 0 ? Way::kSlot : place_of(groups[g]) >= 0 ? Way::kStaged : Way::kHome, g);
   }
-  for (size_t g = 0; g < groups.size(); ++g) {
-    if (slot_of_group_[g] < 0 && place_of(groups[g]) >= 0) order.push_back(g);
-  }
-  for (size_t g : order) {
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  uint64_t run_bytes = 0;
+  for (size_t i = 0; i < order.size(); ++i) {
+    auto [way, g] = order[i];
     const PickGroup& group = groups[g];
-    bytes_since_asked_ += home_.record_stride();
-    if (bytes_since_asked_ >= kBytesPerQuestion) {
-      bytes_since_asked_ = 0;
-      if (cancelled && cancelled()) return Cancelled("cancelled during prefill");
+    const std::byte* record = nullptr;
+    if (way == Way::kSlot) record = cache_.slot(slot_of_group_[g]);
+    if (way == Way::kStaged) {
+      const auto place = static_cast<size_t>(place_of(group));
+      if (WaitForStaged(buffer, place, cancelled)) record = cache_.slot(buffers_[buffer].slots[place]);
     }
-    const bool hit = slot_of_group_[g] >= 0;
-    bool staged = !hit && place_of(group) >= 0;
-    if (staged && !WaitForStaged(buffer, static_cast<size_t>(place_of(group)), cancelled)) {
+    if (record == nullptr) {
       if (cancelled && cancelled()) return Cancelled("cancelled during prefill");
-      staged = false;
+      way = Way::kHome;
+      record = DirectRecord(step, group.expert);
     }
-    LaneTimer timer(hit ? stats_.busy_ns.vram : staged ? stats_.busy_ns.staged : stats_.busy_ns.pcie);
-    const std::byte* record = hit      ? cache_.slot(slot_of_group_[g])
-                              : staged ? cache_.slot(buffers_[buffer].slots[static_cast<size_t>(place_of(group))])
-                                       : DirectRecord(step, group.expert);
-    RunGroup(backend_, home_, step, picks_, group, record);
+    batch_.Add(step, picks_, group, record);
     const auto picks = static_cast<uint64_t>(group.picks);
-    (hit ? stats_.picks.vram : staged ? stats_.picks.staged : stats_.picks.pcie).Add(picks);
-    (hit ? stats_.bytes.vram : staged ? stats_.bytes.staged : stats_.bytes.pcie).Add(home_.record_stride());
+    PerWay(stats_.picks, way).Add(picks);
+    PerWay(stats_.bytes, way).Add(home_.record_stride());
+    run_bytes += home_.record_stride();
+    const bool last_of_way = i + 1 == order.size() || order[i + 1].first != way;
+    if (!last_of_way && run_bytes < kBytesPerQuestion) continue;
+    Flush(step, way);
+    run_bytes = 0;
+    if (cancelled && cancelled()) return Cancelled("cancelled during prefill");
   }
   return Status::Ok();
+}
+
+void PrefillLane::Flush(const MoeStep& step, Way way) {
+  timer_.Begin();
+  batch_.Run(step, kernels::Phase::kPrefill);
+  timer_.End([this, way](double seconds) { AddSeconds(PerWay(stats_.busy_ns, way), seconds); });
 }
 
 // A free slot is filled on the way: the bytes are read anyhow.
@@ -171,7 +184,7 @@ const std::byte* PrefillLane::DirectRecord(const MoeStep& step, int32_t expert) 
 
 bool PrefillLane::WaitForStaged(int buffer, size_t place, const std::function<bool()>& cancelled) {
   const Deadline patience = Deadline::After(kPatience);
-  while (!copies_.WaitFor(buffer, place, Deadline::Earlier(patience, Deadline::After(20ms)))) {
+  while (!copies_->WaitFor(buffer, place, Deadline::Earlier(patience, Deadline::After(20ms)))) {
     if (patience.Passed() || (cancelled && cancelled())) return false;
   }
   return true;
@@ -179,7 +192,7 @@ bool PrefillLane::WaitForStaged(int buffer, size_t place, const std::function<bo
 
 void PrefillLane::ReturnSlots() {
   for (int b = 0; b < CopyEngine::kCopyBatches; ++b) {
-    copies_.Stop(b);
+    copies_->Stop(b);
     buffers_[b].layer = -1;
     buffers_[b].slots.clear();
   }

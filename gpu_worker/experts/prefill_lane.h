@@ -2,15 +2,17 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "gpu_worker/experts/copy_engine.h"
 #include "gpu_worker/experts/executor_options.h"
 #include "gpu_worker/experts/expert_cache.h"
 #include "gpu_worker/experts/lane_stats.h"
+#include "gpu_worker/experts/lane_timer.h"
 #include "gpu_worker/experts/moe_executor.h"
 #include "gpu_worker/experts/pick_groups.h"
-#include "kernels/backend.h"
+#include "gpu_worker/experts/run_group.h"
 
 namespace hearth {
 
@@ -40,7 +42,14 @@ class PrefillLane {
   void Borrow();
   void Stage(int buffer, int layer, bool picked_only);
   int BufferOf(int layer) const;
+  // How a group's bytes are reached.
+  enum class Way { kSlot, kHome, kStaged };
+  template <typename T>
+  static T& PerWay(PerLane<T>& figures, Way way) {
+    return way == Way::kSlot ? figures.vram : way == Way::kHome ? figures.pcie : figures.staged;
+  }
   Status Compute(const MoeStep& step, int buffer, const std::function<bool()>& cancelled);
+  void Flush(const MoeStep& step, Way way);
   const std::byte* DirectRecord(const MoeStep& step, int32_t expert);
   bool WaitForStaged(int buffer, size_t place, const std::function<bool()>& cancelled);
 
@@ -49,13 +58,14 @@ class PrefillLane {
   ExpertCache& cache_;
   LaneStats& stats_;
   const ExecutorOptions options_;
-  CopyEngine copies_;
+  std::unique_ptr<CopyEngine> copies_;
+  LaneTimer timer_;
+  GroupBatch batch_;
   PickGroups picks_;
   std::vector<int32_t> slot_of_group_;
   std::vector<int32_t> pinned_;
   std::vector<int32_t> lent_;
   Buffer buffers_[CopyEngine::kCopyBatches];
-  uint64_t bytes_since_asked_ = 0;
 };
 
 }  // namespace hearth

@@ -9,20 +9,34 @@
 #include "common/base/status.h"
 
 namespace hearth {
+namespace {
 
-SlotArena::SlotArena(int32_t slots, uint64_t slot_bytes) : slots_(slots), slot_bytes_(slot_bytes) {
+// On the host only address space is taken, so that a cache larger than the RAM in use costs nothing until it is filled.
+void* MapSlots(const kernels::Backend& backend, uint64_t bytes) {
+  if (!backend.memory->is_host) return backend.memory->allocate(bytes);
+  void* const base = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return base == MAP_FAILED ? nullptr : base;
+}
+
+}  // namespace
+
+SlotArena::SlotArena(int32_t slots, uint64_t slot_bytes, const kernels::Backend& backend)
+    : slots_(slots), slot_bytes_(slot_bytes), backend_(backend) {
   if (bytes() == 0) return;
-  void* const base =
-      ::mmap(nullptr, bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (base == MAP_FAILED) {
-    throw StartupError(StrCat("expert cache: cannot map ", FormatBytes(bytes()), " for ", slots,
-                              " slots; set a smaller GLM53_EC_MAX_SLOTS"));
+  base_ = static_cast<std::byte*>(MapSlots(backend, bytes()));
+  if (base_ == nullptr) {
+    throw StartupError(StrCat("expert cache: no room for ", FormatBytes(bytes()), " in ", slots,
+                              " slots; set a smaller GLM53_EC_MAX_SLOTS or GLM53_VRAM_GB"));
   }
-  base_ = static_cast<std::byte*>(base);
 }
 
 SlotArena::~SlotArena() {
-  if (base_ != nullptr) ::munmap(base_, bytes());
+  if (base_ == nullptr) return;
+  if (backend_.memory->is_host) {
+    ::munmap(base_, bytes());
+  } else {
+    backend_.memory->release(base_);
+  }
 }
 
 void LendChunks(const cache::View& view, int32_t want, int32_t chunk, std::vector<int32_t>& lent) {

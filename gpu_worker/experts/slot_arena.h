@@ -5,14 +5,15 @@
 #include <vector>
 
 #include "gpu_worker/experts/cache_policy.h"
+#include "kernels/backend.h"
 
 namespace hearth {
 
-// The memory of the expert cache: one allocation of equal slots, standing in for VRAM on the host. Pages are taken
-// when first written. Throws StartupError when the address space cannot be had.
+// The memory of the expert cache: one allocation of equal slots in the backend's memory. On the host pages are taken
+// when first written. Throws StartupError when there is no room.
 class SlotArena {
  public:
-  SlotArena(int32_t slots, uint64_t slot_bytes);
+  SlotArena(int32_t slots, uint64_t slot_bytes, const kernels::Backend& backend);
   ~SlotArena();
   SlotArena(const SlotArena&) = delete;
   SlotArena& operator=(const SlotArena&) = delete;
@@ -24,6 +25,7 @@ class SlotArena {
  private:
   int32_t slots_;
   uint64_t slot_bytes_;
+  const kernels::Backend& backend_;
   std::byte* base_ = nullptr;
 };
 

@@ -12,7 +12,18 @@ using kernels::Real;
 
 Decoder::Decoder(const ModelConfig& config, const ModelWeights& weights, const kernels::Backend& backend,
                  MoeExecutor& experts, SequenceStore& store, const Limits& limits)
-    : config_(config), weights_(weights), ops_(backend), experts_(experts), store_(store), limits_(limits) {
+    : config_(config),
+      weights_(weights),
+      ops_(backend),
+      experts_(experts),
+      store_(store),
+      limits_(limits),
+      chunk_(backend),
+      decode_(backend),
+      head_in_(backend),
+      logits_(backend),
+      picks_(backend),
+      expert_in_(backend) {
   HEARTH_CHECK(limits.chunk_size > 0 && limits.chunk_size % kernels::kKdaBlock == 0,
                StrCat("chunk size ", limits.chunk_size, " is no multiple of ", kernels::kKdaBlock));
 }
@@ -25,9 +36,7 @@ void Decoder::BeginChunk(SequenceStore::Slot slot, std::span<const int32_t> toke
   HEARTH_CHECK(count > 0 && count <= limits_.chunk_size, StrCat("a chunk of ", count, " tokens"));
   chunk_.slot = slot;
   chunk_.layers_done = 0;
-  chunk_.buffers.Prepare(config_, store_,
-                         {{.slot = slot, .row_begin = 0, .row_count = count, .position = store_.length(slot)}});
-  Embed(chunk_.buffers, tokens);
+  Begin(chunk_.buffers, {{.slot = slot, .row_begin = 0, .row_count = count, .position = store_.length(slot)}}, tokens);
 }
 
 Status Decoder::StepLayer(const std::function<bool()>& cancelled) {
@@ -57,8 +66,7 @@ Status Decoder::Decode(std::span<const DecodeRow> rows, Real* logits) {
                         .position = store_.length(rows[i].slot)});
     tokens.push_back(rows[i].token);
   }
-  decode_.Prepare(config_, store_, std::move(segments));
-  Embed(decode_, tokens);
+  Begin(decode_, std::move(segments), tokens);
   for (int layer = 0; layer < layer_count(); ++layer) {
     if (Status s = RunLayer(decode_, layer, Phase::kDecode, nullptr); !s.ok()) return s;
   }
@@ -67,11 +75,12 @@ Status Decoder::Decode(std::span<const DecodeRow> rows, Real* logits) {
   return Status::Ok();
 }
 
-void Decoder::Embed(StepBuffers& b, std::span<const int32_t> tokens) {
+void Decoder::Begin(StepBuffers& b, std::vector<StepSegment> segments, std::span<const int32_t> tokens) {
   for (int32_t id : tokens) HEARTH_CHECK(id >= 0 && id < config_.vocab_size, StrCat("token id ", id));
+  b.Prepare(config_, store_, std::move(segments), tokens);
   ops_.embed(ops_.stream, {.table = weights_.embedding,
                            .kind = weights_.embedding_kind,
-                           .ids = tokens.data(),
+                           .ids = b.token_ids.data(),
                            .rows = b.rows,
                            .hc = config_.hc_mult,
                            .hidden = config_.hidden_size,
@@ -85,7 +94,7 @@ Status Decoder::RunLayer(StepBuffers& b, int layer, Phase phase, const std::func
   if (w.kda) {
     Kda(b, *w.kda, layer, phase);
   } else {
-    Mla(b, *w.mla, layer);
+    Mla(b, *w.mla, layer, phase);
   }
   Emit("attn_post", layer, b.post.data(), b.rows, config_.hc_mult);
   Emit("attn_comb", layer, b.comb.data(), b.rows, config_.hc_mult * config_.hc_mult);
@@ -94,7 +103,7 @@ Status Decoder::RunLayer(StepBuffers& b, int layer, Phase phase, const std::func
 
   Mix(b, w.ffn_hc, w.ffn_norm);
   if (w.dense) {
-    Mlp(b, *w.dense);
+    Mlp(b, *w.dense, phase);
   } else if (Status s = Moe(b, w, layer, phase, cancelled); !s.ok()) {
     return s;
   }
@@ -145,9 +154,9 @@ void Decoder::Kda(StepBuffers& b, const KdaWeights& w, int layer, Phase phase) {
 
   Real* raw = b.wide_a.data();
   if (w.qkv.size() == 1) {
-    Linear(b.x.data(), b.rows, w.qkv[0], raw, 3 * width);
+    Linear(phase, b.x.data(), b.rows, w.qkv[0], raw, 3 * width);
   } else {
-    for (int part = 0; part < 3; ++part) Linear(b.x.data(), b.rows, w.qkv[part], raw + part * width, 3 * width);
+    for (int part = 0; part < 3; ++part) Linear(phase, b.x.data(), b.rows, w.qkv[part], raw + part * width, 3 * width);
   }
   Real* qkv = b.wide_b.data();
   ops_.short_conv(ops_.stream, {.raw = raw,
@@ -158,9 +167,9 @@ void Decoder::Kda(StepBuffers& b, const KdaWeights& w, int layer, Phase phase) {
                                 .taps = config_.conv_kernel,
                                 .out = qkv});
 
-  Linear(b.x.data(), b.rows, w.f_a, b.low_rank.data());
-  Linear(b.low_rank.data(), b.rows, w.f_b, b.gate.data());
-  Linear(b.x.data(), b.rows, w.b, b.heads.data());
+  Linear(phase, b.x.data(), b.rows, w.f_a, b.low_rank.data());
+  Linear(phase, b.low_rank.data(), b.rows, w.f_b, b.gate.data());
+  Linear(phase, b.x.data(), b.rows, w.b, b.heads.data());
   ops_.kda_prepare(ops_.stream, {.qkv = qkv,
                                  .f = b.gate.data(),
                                  .b = b.heads.data(),
@@ -182,8 +191,8 @@ void Decoder::Kda(StepBuffers& b, const KdaWeights& w, int layer, Phase phase) {
                                   .o = b.attention.data()};
   (phase == Phase::kPrefill ? ops_.kda_chunked : ops_.kda_recurrent)(ops_.stream, rule);
 
-  Linear(b.x.data(), b.rows, w.g_a, b.low_rank.data());
-  Linear(b.low_rank.data(), b.rows, w.g_b, b.gate.data());
+  Linear(phase, b.x.data(), b.rows, w.g_a, b.low_rank.data());
+  Linear(phase, b.low_rank.data(), b.rows, w.g_b, b.gate.data());
   ops_.kda_output(ops_.stream, {.o = b.attention.data(),
                                 .gate = b.gate.data(),
                                 .weight = w.o_norm,
@@ -192,15 +201,15 @@ void Decoder::Kda(StepBuffers& b, const KdaWeights& w, int layer, Phase phase) {
                                 .heads = heads,
                                 .dim = dim,
                                 .out = b.attention.data()});
-  Linear(b.attention.data(), b.rows, w.o, b.y.data());
+  Linear(phase, b.attention.data(), b.rows, w.o, b.y.data());
 }
 
-void Decoder::Mla(StepBuffers& b, const MlaWeights& w, int layer) {
+void Decoder::Mla(StepBuffers& b, const MlaWeights& w, int layer, Phase phase) {
   const int64_t heads = config_.mla_heads, rank = config_.kv_lora_rank;
   const int mla_layer = config_.MlaIndex(layer);
   const kernels::RowPages where = b.where(store_.page_tokens());
 
-  Linear(b.x.data(), b.rows, w.kv_a, b.wide_b.data());
+  Linear(phase, b.x.data(), b.rows, w.kv_a, b.wide_b.data());
   ops_.rms_norm(ops_.stream, {.x = b.wide_b.data(),
                               .weight = w.kv_norm,
                               .rows = b.rows,
@@ -214,18 +223,18 @@ void Decoder::Mla(StepBuffers& b, const MlaWeights& w, int layer) {
                                    .kv_type = store_.kv_type(),
                                    .pool = store_.latent_pool(mla_layer)});
 
-  Linear(b.x.data(), b.rows, w.q_a, b.low_rank.data());
+  Linear(phase, b.x.data(), b.rows, w.q_a, b.low_rank.data());
   ops_.rms_norm(ops_.stream, {.x = b.low_rank.data(),
                               .weight = w.q_norm,
                               .rows = b.rows,
                               .dim = config_.q_lora_rank,
                               .eps = config_.rms_norm_eps,
                               .out = b.low_rank.data()});
-  if (w.indexer) SelectPools(b, *w.indexer, b.low_rank.data(), mla_layer);
-  EmitIds("selected", layer, b.selected, b.rows, config_.max_selected_pools());
-  EmitIds("selected_count", layer, b.selected_count, b.rows, 1);
+  if (w.indexer) SelectPools(b, *w.indexer, b.low_rank.data(), mla_layer, phase);
+  EmitIds("selected", layer, b.selected.data(), b.rows, config_.max_selected_pools());
+  EmitIds("selected_count", layer, b.selected_count.data(), b.rows, 1);
 
-  Linear(b.low_rank.data(), b.rows, w.q_b, b.wide_a.data());
+  Linear(phase, b.low_rank.data(), b.rows, w.q_b, b.wide_a.data());
   Real* ql = b.attention.data();
   Real* ol = ql + b.rows * heads * rank;
   ops_.head_linear(ops_.stream, {.x = b.wide_a.data(),
@@ -234,7 +243,8 @@ void Decoder::Mla(StepBuffers& b, const MlaWeights& w, int layer) {
                                  .in = config_.qk_nope_head_dim,
                                  .out = rank,
                                  .w = w.absorb_k,
-                                 .y = ql});
+                                 .y = ql,
+                                 .phase = phase});
   ops_.latent_attention(ops_.stream, {.ql = ql,
                                       .rows = b.rows,
                                       .heads = heads,
@@ -254,11 +264,13 @@ void Decoder::Mla(StepBuffers& b, const MlaWeights& w, int layer) {
                                  .in = rank,
                                  .out = config_.v_head_dim,
                                  .w = w.absorb_v,
-                                 .y = b.wide_a.data()});
-  Linear(b.wide_a.data(), b.rows, w.o, b.y.data());
+                                 .y = b.wide_a.data(),
+                                 .phase = phase});
+  Linear(phase, b.wide_a.data(), b.rows, w.o, b.y.data());
 }
 
-void Decoder::SelectPools(StepBuffers& b, const IndexerWeights& w, const Real* query_latent, int mla_layer) {
+void Decoder::SelectPools(StepBuffers& b, const IndexerWeights& w, const Real* query_latent, int mla_layer,
+                          Phase phase) {
   const int64_t dim = config_.index_head_dim;
   const kernels::RowPages where = b.where(store_.page_tokens());
   std::vector<kernels::IndexSegment> segments;
@@ -266,8 +278,8 @@ void Decoder::SelectPools(StepBuffers& b, const IndexerWeights& w, const Real* q
     segments.push_back(
         {.row_begin = s.row_begin, .row_count = s.row_count, .tail = store_.index_tail(mla_layer, s.slot)});
   }
-  Linear(b.x.data(), b.rows, w.wk, b.wide_a.data());
-  Linear(b.x.data(), b.rows, w.gate, b.wide_b.data());
+  Linear(phase, b.x.data(), b.rows, w.wk, b.wide_a.data());
+  Linear(phase, b.x.data(), b.rows, w.gate, b.wide_b.data());
   ops_.index_pool(ops_.stream, {.k_raw = b.wide_a.data(),
                                 .gate = b.wide_b.data(),
                                 .k_weight = w.k_weight,
@@ -280,8 +292,8 @@ void Decoder::SelectPools(StepBuffers& b, const IndexerWeights& w, const Real* q
                                 .where = where,
                                 .kv_type = store_.kv_type(),
                                 .pool_keys = store_.pool_keys(mla_layer)});
-  Linear(query_latent, b.rows, w.wq_b, b.wide_a.data());
-  Linear(b.x.data(), b.rows, w.weights_proj, b.heads.data());
+  Linear(phase, query_latent, b.rows, w.wq_b, b.wide_a.data());
+  Linear(phase, b.x.data(), b.rows, w.weights_proj, b.heads.data());
   ops_.index_select(ops_.stream, {.iq = b.wide_a.data(),
                                   .head_weight = b.heads.data(),
                                   .rows = b.rows,
@@ -296,17 +308,17 @@ void Decoder::SelectPools(StepBuffers& b, const IndexerWeights& w, const Real* q
                                   .selected_count = b.selected_count.data()});
 }
 
-void Decoder::Mlp(StepBuffers& b, const kernels::MlpView& w) {
+void Decoder::Mlp(StepBuffers& b, const kernels::MlpView& w, Phase phase) {
   const int64_t width = w.gate.out_features;
-  Linear(b.x.data(), b.rows, w.gate, b.wide_a.data());
-  Linear(b.x.data(), b.rows, w.up, b.wide_b.data());
+  Linear(phase, b.x.data(), b.rows, w.gate, b.wide_a.data());
+  Linear(phase, b.x.data(), b.rows, w.up, b.wide_b.data());
   ops_.swiglu(ops_.stream, {.gate = b.wide_a.data(),
                             .up = b.wide_b.data(),
                             .rows = b.rows,
                             .width = width,
                             .limit = w.limit,
                             .out = b.wide_a.data()});
-  Linear(b.wide_a.data(), b.rows, w.down, b.y.data());
+  Linear(phase, b.wide_a.data(), b.rows, w.down, b.y.data());
 }
 
 Status Decoder::Moe(StepBuffers& b, const LayerWeights& w, int layer, Phase phase,
@@ -323,22 +335,38 @@ Status Decoder::Moe(StepBuffers& b, const LayerWeights& w, int layer, Phase phas
                             .ids = b.pick_ids.data(),
                             .weights = b.pick_weight.data()});
   Emit("router_weights", layer, b.pick_weight.data(), b.rows, top_k);
-  EmitIds("router_ids", layer, b.pick_ids, b.rows, top_k);
+  EmitIds("router_ids", layer, b.pick_ids.data(), b.rows, top_k);
 
+  // The executor plans on the host. A decode step's rows come along, because the CPU lane reads them there.
+  const int32_t* ids = b.pick_ids.data();
+  const Real* x_host = b.x.data();
+  if (!ops_.memory->is_host) {
+    picks_.Grow(b.rows * top_k);
+    ops_.memory->download(ops_.stream, picks_.data(), ids, b.rows * top_k * sizeof(int32_t));
+    ids = picks_.data();
+    x_host = nullptr;
+    if (phase == Phase::kDecode) {
+      expert_in_.Grow(b.rows * d);
+      ops_.memory->download(ops_.stream, expert_in_.data(), b.x.data(), b.rows * d * sizeof(Real));
+      x_host = expert_in_.data();
+    }
+    ops_.memory->synchronize(ops_.stream);
+  }
   const int moe_layer = config_.MoeIndex(layer);
   const MoeStep step{.moe_layer = moe_layer,
                      .x = b.x.data(),
-                     .ids = b.pick_ids.data(),
+                     .x_host = x_host,
+                     .ids = ids,
                      .rows = b.rows,
                      .top_k = static_cast<int>(top_k),
                      .pick_out = b.pick_out.data()};
   if (phase == Phase::kPrefill) {
     const int next = moe_layer + 1 < config_.moe_layer_count() ? moe_layer + 1 : -1;
     if (Status s = experts_.Prefill(step, next, cancelled); !s.ok()) return s;
-    Mlp(b, *w.shared);
+    Mlp(b, *w.shared, phase);
   } else {
     if (Status s = experts_.BeginDecode(step); !s.ok()) return s;
-    Mlp(b, *w.shared);
+    Mlp(b, *w.shared, phase);
     if (Status s = experts_.FinishDecode(step); !s.ok()) return s;
   }
   ops_.moe_combine(ops_.stream, {.pick_out = b.pick_out.data(),
@@ -351,35 +379,55 @@ Status Decoder::Moe(StepBuffers& b, const LayerWeights& w, int layer, Phase phas
   return Status::Ok();
 }
 
+// Every row takes the decode kernel: a row's logits are the same whether it stands alone or among 900. Blocks of rows
+// bound the memory of a large vocabulary.
 void Decoder::Logits(const StepBuffers& b, int64_t begin, int64_t count, Real* logits) {
-  if (static_cast<int64_t>(head_in_.size()) < count * config_.hidden_size) head_in_.resize(count * config_.hidden_size);
-  ops_.head_norm(ops_.stream, {.streams = b.streams.data() + begin * config_.hc_mult * config_.hidden_size,
-                               .weight = weights_.norm,
-                               .rows = count,
-                               .hc = config_.hc_mult,
-                               .hidden = config_.hidden_size,
-                               .eps = config_.rms_norm_eps,
-                               .out = head_in_.data()});
-  Linear(head_in_.data(), count, weights_.head, logits);
+  constexpr int64_t kBlock = 64;
+  const int64_t d = config_.hidden_size, vocab = config_.vocab_size;
+  const int64_t most = std::min(kBlock, count);
+  head_in_.Grow(most * d);
+  logits_.Grow(most * vocab);
+  for (int64_t first = 0; first < count; first += kBlock) {
+    const int64_t rows = std::min(kBlock, count - first);
+    ops_.head_norm(ops_.stream, {.streams = b.streams.data() + (begin + first) * config_.hc_mult * d,
+                                 .weight = weights_.norm,
+                                 .rows = rows,
+                                 .hc = config_.hc_mult,
+                                 .hidden = d,
+                                 .eps = config_.rms_norm_eps,
+                                 .out = head_in_.data()});
+    Linear(Phase::kDecode, head_in_.data(), rows, weights_.head, logits_.data());
+    ops_.memory->download(ops_.stream, logits + first * vocab, logits_.data(), rows * vocab * sizeof(Real));
+  }
+  ops_.memory->synchronize(ops_.stream);
 }
 
-void Decoder::Linear(const Real* x, int64_t rows, const MatrixView& w, Real* y, int64_t y_stride) {
+void Decoder::Linear(Phase phase, const Real* x, int64_t rows, const MatrixView& w, Real* y, int64_t y_stride) {
   ops_.linear(ops_.stream, {.x = x,
                             .x_stride = w.in_features,
                             .rows = rows,
                             .w = w,
                             .y = y,
-                            .y_stride = y_stride > 0 ? y_stride : w.out_features});
+                            .y_stride = y_stride > 0 ? y_stride : w.out_features,
+                            .phase = phase});
+}
+
+template <typename T>
+std::vector<T> Decoder::Download(const T* values, int64_t count) const {
+  std::vector<T> host(count);
+  ops_.memory->download(ops_.stream, host.data(), values, host.size() * sizeof(T));
+  ops_.memory->synchronize(ops_.stream);
+  return host;
 }
 
 void Decoder::Emit(const char* what, int layer, const Real* values, int64_t rows, int64_t width) const {
-  if (tap_) tap_(StrCat("layer", layer, ".", what), values, rows, width);
+  if (tap_) tap_(StrCat("layer", layer, ".", what), Download(values, rows * width).data(), rows, width);
 }
 
-void Decoder::EmitIds(const char* what, int layer, const std::vector<int32_t>& values, int64_t rows,
-                      int64_t width) const {
+void Decoder::EmitIds(const char* what, int layer, const int32_t* values, int64_t rows, int64_t width) const {
   if (!tap_) return;
-  const std::vector<Real> as_real(values.begin(), values.begin() + rows * width);
+  const std::vector<int32_t> ids = Download(values, rows * width);
+  const std::vector<Real> as_real(ids.begin(), ids.end());
   tap_(StrCat("layer", layer, ".", what), as_real.data(), rows, width);
 }
 

@@ -13,7 +13,7 @@
 #include "gpu_worker/model/sequence_store.h"
 #include "gpu_worker/model/step_buffers.h"
 #include "gpu_worker/model/weights.h"
-#include "kernels/backend.h"
+#include "kernels/device_array.h"
 
 namespace hearth {
 
@@ -50,36 +50,41 @@ class Decoder {
   int chunk_layer() const;  // layers done so far
   // Forgets an unfinished chunk; its sequence must be closed.
   void AbandonChunk();
-  // Logits of rows [begin, begin + count) of the finished chunk, [count, vocab].
+  // Logits of rows [begin, begin + count) of the finished chunk, [count, vocab], to host memory.
   void ChunkLogits(int64_t begin, int64_t count, kernels::Real* logits);
 
-  // One token for each row's sequence; at most max_batch_rows rows, all of different sequences. logits [rows, vocab].
+  // One token for each row's sequence; at most max_batch_rows rows, all of different sequences. logits [rows, vocab],
+  // host memory.
   Status Decode(std::span<const DecodeRow> rows, kernels::Real* logits);
 
   void set_tap(Tap tap) { tap_ = std::move(tap); }
 
  private:
-  enum class Phase { kPrefill, kDecode };
+  using Phase = kernels::Phase;
   struct Chunk {  // the prefill cursor
+    explicit Chunk(const kernels::Backend& backend) : buffers(backend) {}
     StepBuffers buffers;
     SequenceStore::Slot slot = -1;
     int layers_done = -1;  // -1: no chunk
   };
 
-  void Embed(StepBuffers& b, std::span<const int32_t> tokens);
+  void Begin(StepBuffers& b, std::vector<StepSegment> segments, std::span<const int32_t> tokens);
   Status RunLayer(StepBuffers& b, int layer, Phase phase, const std::function<bool()>& cancelled);
   void Mix(StepBuffers& b, const MixerWeights& mixer, const float* norm);
   void Spread(StepBuffers& b);
   void Kda(StepBuffers& b, const KdaWeights& w, int layer, Phase phase);
-  void Mla(StepBuffers& b, const MlaWeights& w, int layer);
-  void SelectPools(StepBuffers& b, const IndexerWeights& w, const kernels::Real* query_latent, int mla_layer);
-  void Mlp(StepBuffers& b, const kernels::MlpView& w);
+  void Mla(StepBuffers& b, const MlaWeights& w, int layer, Phase phase);
+  void SelectPools(StepBuffers& b, const IndexerWeights& w, const kernels::Real* query_latent, int mla_layer,
+                   Phase phase);
+  void Mlp(StepBuffers& b, const kernels::MlpView& w, Phase phase);
   Status Moe(StepBuffers& b, const LayerWeights& w, int layer, Phase phase, const std::function<bool()>& cancelled);
   void Logits(const StepBuffers& b, int64_t begin, int64_t count, kernels::Real* logits);
-  void Linear(const kernels::Real* x, int64_t rows, const kernels::MatrixView& w, kernels::Real* y,
+  void Linear(Phase phase, const kernels::Real* x, int64_t rows, const kernels::MatrixView& w, kernels::Real* y,
               int64_t y_stride = 0);
   void Emit(const char* what, int layer, const kernels::Real* values, int64_t rows, int64_t width) const;
-  void EmitIds(const char* what, int layer, const std::vector<int32_t>& values, int64_t rows, int64_t width) const;
+  void EmitIds(const char* what, int layer, const int32_t* values, int64_t rows, int64_t width) const;
+  template <typename T>
+  std::vector<T> Download(const T* values, int64_t count) const;
 
   ModelConfig config_;
   const ModelWeights& weights_;
@@ -90,7 +95,9 @@ class Decoder {
   Tap tap_;
   Chunk chunk_;
   StepBuffers decode_;
-  std::vector<kernels::Real> head_in_;
+  kernels::DeviceArray<kernels::Real> head_in_, logits_;
+  kernels::HostArray<int32_t> picks_;            // [rows, top_k]
+  kernels::HostArray<kernels::Real> expert_in_;  // [rows, hidden], decode
 };
 
 }  // namespace hearth

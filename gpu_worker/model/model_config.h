@@ -20,8 +20,8 @@ struct ModelConfig {
   int64_t max_position_embeddings = 0;
 
   std::vector<AttentionKind> layer_types;
-  std::vector<bool> is_moe;                 // mlp_layer_types
-  std::vector<IndexerKind> indexer_types;   // meaningful for MLA layers
+  std::vector<bool> is_moe;                // mlp_layer_types
+  std::vector<IndexerKind> indexer_types;  // meaningful for MLA layers
 
   int hc_mult = 0;
   float hc_eps = 0;

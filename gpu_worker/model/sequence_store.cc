@@ -1,11 +1,11 @@
 #include "gpu_worker/model/sequence_store.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
 #include <functional>
 
+#include "common/base/byte_size.h"
 #include "common/base/check.h"
+#include "common/base/startup_error.h"
 
 namespace hearth {
 namespace {
@@ -16,16 +16,15 @@ size_t KdaReals(const ModelConfig& c) { return static_cast<size_t>(c.kda_heads) 
 size_t HistoryReals(const ModelConfig& c) { return static_cast<size_t>(c.conv_kernel - 1) * 3 * c.kda_width(); }
 size_t TailReals(const ModelConfig& c) { return static_cast<size_t>(c.index_kpool) * 2 * c.index_head_dim; }
 
-// Zeroed memory whose pages are backed only once they are touched.
-void* ZeroedMemory(size_t bytes) {
-  void* memory = std::calloc(std::max<size_t>(bytes, 1), 1);
-  HEARTH_CHECK(memory != nullptr, StrCat("out of memory for ", bytes, " bytes of sequence state"));
+// On the host, pages are backed only once they are touched.
+void* ZeroedMemory(const kernels::Backend& backend, size_t bytes) {
+  void* memory = backend.memory->allocate_zeroed(bytes);
+  if (memory == nullptr)
+    throw StartupError(StrCat("no room for ", FormatBytes(bytes), " of sequence state; lower -cs or -ambs"));
   return memory;
 }
 
 }  // namespace
-
-void SequenceStore::Free::operator()(void* memory) const { std::free(memory); }
 
 size_t SequenceStore::StateBytesPerSlot(const ModelConfig& c) {
   return sizeof(Real) * (c.kda_layer_count() * (KdaReals(c) + HistoryReals(c)) + c.mla_layer_count() * TailReals(c));
@@ -42,8 +41,8 @@ size_t SequenceStore::PageBytes(const ModelConfig& c, kernels::KvType kv_type) {
          (tokens * c.kv_lora_rank + tokens / c.index_kpool * c.index_head_dim);
 }
 
-SequenceStore::SequenceStore(const ModelConfig& config, const Limits& limits)
-    : config_(config), limits_(limits), page_tokens_(PageTokens(config)) {
+SequenceStore::SequenceStore(const ModelConfig& config, const Limits& limits, const kernels::Backend& backend)
+    : config_(config), limits_(limits), page_tokens_(PageTokens(config)), backend_(backend) {
   HEARTH_CHECK(limits.slots > 0 && limits.pool_tokens > 0, "a sequence store without room");
   const size_t element = kernels::KvElementBytes(limits.kv_type);
   latent_page_bytes_ = element * page_tokens_ * config.kv_lora_rank;
@@ -56,11 +55,14 @@ SequenceStore::SequenceStore(const ModelConfig& config, const Limits& limits)
   free_pages_.resize(page_count_);
   for (int64_t i = 0; i < page_count_; ++i) free_pages_[i] = static_cast<int32_t>(i);
   std::make_heap(free_pages_.begin(), free_pages_.end(), std::greater<>());
-  state_.reset(static_cast<Real*>(ZeroedMemory(sizeof(Real) * state_reals() * limits.slots)));
-  pool_.reset(static_cast<std::byte*>(ZeroedMemory(layer_pool_bytes() * std::max(1, config.mla_layer_count()))));
+  state_ = static_cast<Real*>(ZeroedMemory(backend, sizeof(Real) * state_reals() * limits.slots));
+  pool_ = static_cast<std::byte*>(ZeroedMemory(backend, layer_pool_bytes() * std::max(1, config.mla_layer_count())));
 }
 
-SequenceStore::~SequenceStore() = default;
+SequenceStore::~SequenceStore() {
+  backend_.memory->release(state_);
+  backend_.memory->release(pool_);
+}
 
 size_t SequenceStore::state_reals() const { return StateBytesPerSlot(config_) / sizeof(Real); }
 
@@ -71,7 +73,7 @@ SequenceStore::Slot SequenceStore::Open() {
     Sequence& sequence = sequences_[slot];
     if (sequence.open) continue;
     sequence = Sequence{.open = true};
-    std::memset(&state_[slot * state_reals()], 0, sizeof(Real) * state_reals());
+    backend_.memory->zero(backend_.stream, &state_[slot * state_reals()], sizeof(Real) * state_reals());
     return slot;
   }
   return -1;
@@ -121,19 +123,25 @@ SequenceStore::Saved SequenceStore::Save(Slot slot) const {
   const Sequence& sequence = sequences_[slot];
   Saved saved;
   saved.length = sequence.length;
-  const auto* state = reinterpret_cast<const std::byte*>(&state_[slot * state_reals()]);
-  saved.state.assign(state, state + sizeof(Real) * state_reals());
+  const auto download = [this](std::byte* to, const void* from, size_t bytes) {
+    backend_.memory->download(backend_.stream, to, from, bytes);
+    return to + bytes;
+  };
+  saved.state.resize(sizeof(Real) * state_reals());
+  download(saved.state.data(), &state_[slot * state_reals()], saved.state.size());
   const int64_t used = (sequence.length + page_tokens_ - 1) / page_tokens_;
+  saved.pages.resize(used * config_.mla_layer_count() * (latent_page_bytes_ + key_page_bytes_));
+  std::byte* to = saved.pages.data();
   for (int layer = 0; layer < config_.mla_layer_count(); ++layer) {
     const std::byte* latents = &pool_[layer * layer_pool_bytes()];
     const std::byte* keys = latents + page_count_ * latent_page_bytes_;
     for (int64_t i = 0; i < used; ++i) {
       const int64_t page = sequence.pages[i];
-      saved.pages.insert(saved.pages.end(), latents + page * latent_page_bytes_,
-                         latents + (page + 1) * latent_page_bytes_);
-      saved.pages.insert(saved.pages.end(), keys + page * key_page_bytes_, keys + (page + 1) * key_page_bytes_);
+      to = download(to, latents + page * latent_page_bytes_, latent_page_bytes_);
+      to = download(to, keys + page * key_page_bytes_, key_page_bytes_);
     }
   }
+  backend_.memory->synchronize(backend_.stream);
   return saved;
 }
 
@@ -142,7 +150,11 @@ bool SequenceStore::Restore(Slot slot, const Saved& saved) {
   HEARTH_CHECK(sequence.open && sequence.length == 0, StrCat("restoring into slot ", slot, ", which is in use"));
   if (!Reserve(slot, saved.length)) return false;
   HEARTH_CHECK(saved.state.size() == sizeof(Real) * state_reals(), "saved state of another model");
-  std::memcpy(&state_[slot * state_reals()], saved.state.data(), saved.state.size());
+  const auto upload = [this](void* to, const std::byte* from, size_t bytes) {
+    backend_.memory->upload(backend_.stream, to, from, bytes);
+    return from + bytes;
+  };
+  upload(&state_[slot * state_reals()], saved.state.data(), saved.state.size());
   const int64_t used = (saved.length + page_tokens_ - 1) / page_tokens_;
   const std::byte* from = saved.pages.data();
   for (int layer = 0; layer < config_.mla_layer_count(); ++layer) {
@@ -150,10 +162,8 @@ bool SequenceStore::Restore(Slot slot, const Saved& saved) {
     std::byte* keys = latents + page_count_ * latent_page_bytes_;
     for (int64_t i = 0; i < used; ++i) {
       const int64_t page = sequence.pages[i];
-      std::memcpy(latents + page * latent_page_bytes_, from, latent_page_bytes_);
-      from += latent_page_bytes_;
-      std::memcpy(keys + page * key_page_bytes_, from, key_page_bytes_);
-      from += key_page_bytes_;
+      from = upload(latents + page * latent_page_bytes_, from, latent_page_bytes_);
+      from = upload(keys + page * key_page_bytes_, from, key_page_bytes_);
     }
   }
   sequence.length = saved.length;

@@ -7,8 +7,7 @@
 #include <vector>
 
 #include "gpu_worker/model/model_config.h"
-#include "kernels/kda/kda.h"
-#include "kernels/mla/mla.h"
+#include "kernels/backend.h"
 
 namespace hearth {
 
@@ -31,7 +30,8 @@ class SequenceStore {
     size_t bytes() const { return state.size() + pages.size(); }
   };
 
-  SequenceStore(const ModelConfig& config, const Limits& limits);
+  // State and pages lie in the memory of `backend`, which outlives the store.
+  SequenceStore(const ModelConfig& config, const Limits& limits, const kernels::Backend& backend);
   ~SequenceStore();
 
   // Bytes the constructor takes, for the memory table.
@@ -80,11 +80,9 @@ class SequenceStore {
   std::vector<Sequence> sequences_;
   std::vector<int32_t> free_pages_;  // the lowest id is taken first
   int64_t page_count_;
-  struct Free {
-    void operator()(void* memory) const;
-  };
-  std::unique_ptr<kernels::Real[], Free> state_;  // [slot][kda states | histories | tails]
-  std::unique_ptr<std::byte[], Free> pool_;       // [mla layer][latent pages | key pages]; touched as it is used
+  const kernels::Backend& backend_;
+  kernels::Real* state_ = nullptr;  // [slot][kda states | histories | tails]
+  std::byte* pool_ = nullptr;       // [mla layer][latent pages | key pages]; touched as it is used
 
   size_t state_reals() const;
   size_t layer_pool_bytes() const;

@@ -5,17 +5,32 @@
 #include "common/base/check.h"
 
 namespace hearth {
-namespace {
+StepBuffers::StepBuffers(const kernels::Backend& b)
+    : token_ids(b),
+      row_sequence(b),
+      row_position(b),
+      page_table(b),
+      streams(b),
+      x(b),
+      y(b),
+      post(b),
+      comb(b),
+      wide_a(b),
+      wide_b(b),
+      low_rank(b),
+      heads(b),
+      gate(b),
+      decay(b),
+      beta(b),
+      attention(b),
+      pick_ids(b),
+      pick_weight(b),
+      pick_out(b),
+      selected(b),
+      selected_count(b) {}
 
-// Vectors only grow: a short step must not give memory back that the next long one takes again.
-template <typename T>
-void Grow(std::vector<T>& v, int64_t count) {
-  if (static_cast<int64_t>(v.size()) < count) v.resize(count);
-}
-
-}  // namespace
-
-void StepBuffers::Prepare(const ModelConfig& c, const SequenceStore& store, std::vector<StepSegment> new_segments) {
+void StepBuffers::Prepare(const ModelConfig& c, const SequenceStore& store, std::vector<StepSegment> new_segments,
+                          std::span<const int32_t> tokens) {
   segments = std::move(new_segments);
   rows = 0;
   page_stride = 1;
@@ -23,20 +38,25 @@ void StepBuffers::Prepare(const ModelConfig& c, const SequenceStore& store, std:
     rows += s.row_count;
     page_stride = std::max<int64_t>(page_stride, store.pages(s.slot).size());
   }
-  row_sequence.resize(rows);
-  row_position.resize(rows);
-  page_table.assign(segments.size() * page_stride, -1);
+  host_sequence_.resize(rows);
+  host_position_.resize(rows);
+  host_pages_.assign(segments.size() * page_stride, -1);
   for (size_t i = 0; i < segments.size(); ++i) {
     const StepSegment& s = segments[i];
     const std::span<const int32_t> pages = store.pages(s.slot);
     HEARTH_CHECK(s.position + s.row_count <= static_cast<int64_t>(pages.size()) * store.page_tokens(),
                  StrCat("slot ", s.slot, " has no room for position ", s.position + s.row_count - 1));
-    std::copy(pages.begin(), pages.end(), page_table.begin() + i * page_stride);
+    std::copy(pages.begin(), pages.end(), host_pages_.begin() + i * page_stride);
     for (int64_t r = 0; r < s.row_count; ++r) {
-      row_sequence[s.row_begin + r] = static_cast<int32_t>(i);
-      row_position[s.row_begin + r] = static_cast<int32_t>(s.position + r);
+      host_sequence_[s.row_begin + r] = static_cast<int32_t>(i);
+      host_position_[s.row_begin + r] = static_cast<int32_t>(s.position + r);
     }
   }
+
+  token_ids.Assign(tokens);
+  row_sequence.Assign(host_sequence_);
+  row_position.Assign(host_position_);
+  page_table.Assign(host_pages_);
 
   const int64_t hc = c.hc_mult, d = c.hidden_size, w = c.kda_width();
   const int64_t mlp = std::max<int64_t>(c.intermediate_size, int64_t{c.n_shared_experts} * c.moe_intermediate_size);
@@ -44,24 +64,24 @@ void StepBuffers::Prepare(const ModelConfig& c, const SequenceStore& store, std:
   const int64_t index_queries = int64_t{c.index_n_heads} * c.index_head_dim;
   const int64_t widest =
       std::max({3 * w, mlp, queries, index_queries, int64_t{c.kv_lora_rank}, int64_t{c.index_head_dim}});
-  Grow(streams, rows * hc * d);
-  Grow(x, rows * d);
-  Grow(y, rows * d);
-  Grow(post, rows * hc);
-  Grow(comb, rows * hc * hc);
-  Grow(wide_a, rows * widest);
-  Grow(wide_b, rows * widest);
-  Grow(low_rank, rows * std::max(c.q_lora_rank, c.kda_head_dim));
-  Grow(heads, rows * std::max(c.kda_heads, c.index_n_heads));
-  Grow(gate, rows * w);
-  Grow(decay, rows * w);
-  Grow(beta, rows * c.kda_heads);
-  Grow(attention, rows * std::max(w, 2 * int64_t{c.mla_heads} * c.kv_lora_rank));
-  Grow(pick_ids, rows * c.num_experts_per_tok);
-  Grow(pick_weight, rows * c.num_experts_per_tok);
-  Grow(pick_out, rows * c.num_experts_per_tok * d);
-  Grow(selected, rows * c.max_selected_pools());
-  Grow(selected_count, rows);
+  streams.Grow(rows * hc * d);
+  x.Grow(rows * d);
+  y.Grow(rows * d);
+  post.Grow(rows * hc);
+  comb.Grow(rows * hc * hc);
+  wide_a.Grow(rows * widest);
+  wide_b.Grow(rows * widest);
+  low_rank.Grow(rows * std::max(c.q_lora_rank, c.kda_head_dim));
+  heads.Grow(rows * std::max(c.kda_heads, c.index_n_heads));
+  gate.Grow(rows * w);
+  decay.Grow(rows * w);
+  beta.Grow(rows * c.kda_heads);
+  attention.Grow(rows * std::max(w, 2 * int64_t{c.mla_heads} * c.kv_lora_rank));
+  pick_ids.Grow(rows * c.num_experts_per_tok);
+  pick_weight.Grow(rows * c.num_experts_per_tok);
+  pick_out.Grow(rows * c.num_experts_per_tok * d);
+  selected.Grow(rows * c.max_selected_pools());
+  selected_count.Grow(rows);
 }
 
 kernels::RowPages StepBuffers::where(int64_t page_tokens) const {

@@ -1,13 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "gpu_worker/model/model_config.h"
 #include "gpu_worker/model/sequence_store.h"
-#include "kernels/indexer/indexer.h"
-#include "kernels/kda/kda.h"
-#include "kernels/real.h"
+#include "kernels/device_array.h"
 
 namespace hearth {
 
@@ -22,28 +21,37 @@ struct StepSegment {
 // Where the rows of a step belong, and every activation that a layer needs. Buffers grow to the largest step seen and
 // are then reused, so a steady state allocates nothing.
 struct StepBuffers {
-  // Resizes for `segments` and looks up each sequence's pages.
-  void Prepare(const ModelConfig& config, const SequenceStore& store, std::vector<StepSegment> segments);
+  explicit StepBuffers(const kernels::Backend& backend);
+
+  // Resizes for `segments`, looks up each sequence's pages and hands tokens and pages to the backend.
+  void Prepare(const ModelConfig& config, const SequenceStore& store, std::vector<StepSegment> segments,
+               std::span<const int32_t> tokens);
   kernels::RowPages where(int64_t page_tokens) const;
 
   std::vector<StepSegment> segments;
   int64_t rows = 0;
 
-  std::vector<int32_t> row_sequence, row_position, page_table;
+  template <typename T>
+  using Array = kernels::DeviceArray<T>;
+
+  Array<int32_t> token_ids, row_sequence, row_position, page_table;
   int64_t page_stride = 0;
 
-  std::vector<kernels::Real> streams;             // [rows, H, D]
-  std::vector<kernels::Real> x, y;                // [rows, D]: input and output of a half layer
-  std::vector<kernels::Real> post, comb;          // [rows, H], [rows, H, H]
-  std::vector<kernels::Real> wide_a, wide_b;      // [rows, the widest projection]
-  std::vector<kernels::Real> low_rank;            // [rows, the widest inner width]
-  std::vector<kernels::Real> heads;               // [rows, the most heads]
-  std::vector<kernels::Real> gate, decay, beta;   // KDA: [rows, W], [rows, W], [rows, heads]
-  std::vector<kernels::Real> attention;           // [rows, the widest attention output]
-  std::vector<int32_t> pick_ids;                  // [rows, top_k], ascending
-  std::vector<kernels::Real> pick_weight;         // [rows, top_k]
-  std::vector<kernels::Real> pick_out;            // [rows, top_k, D]
-  std::vector<int32_t> selected, selected_count;  // of the newest full indexer, for layers that share it
+  Array<kernels::Real> streams;             // [rows, H, D]
+  Array<kernels::Real> x, y;                // [rows, D]: input and output of a half layer
+  Array<kernels::Real> post, comb;          // [rows, H], [rows, H, H]
+  Array<kernels::Real> wide_a, wide_b;      // [rows, the widest projection]
+  Array<kernels::Real> low_rank;            // [rows, the widest inner width]
+  Array<kernels::Real> heads;               // [rows, the most heads]
+  Array<kernels::Real> gate, decay, beta;   // KDA: [rows, W], [rows, W], [rows, heads]
+  Array<kernels::Real> attention;           // [rows, the widest attention output]
+  Array<int32_t> pick_ids;                  // [rows, top_k], ascending
+  Array<kernels::Real> pick_weight;         // [rows, top_k]
+  Array<kernels::Real> pick_out;            // [rows, top_k, D]
+  Array<int32_t> selected, selected_count;  // of the newest full indexer, for layers that share it
+
+ private:
+  std::vector<int32_t> host_sequence_, host_position_, host_pages_;
 };
 
 }  // namespace hearth

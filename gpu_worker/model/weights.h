@@ -35,10 +35,10 @@ struct IndexerWeights {
 
 struct MlaWeights {
   kernels::MatrixView q_a, q_b, kv_a, o;
-  const float* q_norm = nullptr;   // [q_rank]
-  const float* kv_norm = nullptr;  // [kv_rank]
-  const float* absorb_k = nullptr;  // [heads, qk_dim, kv_rank]: ql[h] = q[h] absorb_k[h]
-  const float* absorb_v = nullptr;  // [heads, kv_rank, v_dim]: o[h] = ol[h] absorb_v[h]
+  const float* q_norm = nullptr;          // [q_rank]
+  const float* kv_norm = nullptr;         // [kv_rank]
+  const float* absorb_k = nullptr;        // [heads, qk_dim, kv_rank]: ql[h] = q[h] absorb_k[h]
+  const float* absorb_v = nullptr;        // [heads, kv_rank, v_dim]: o[h] = ol[h] absorb_v[h]
   std::optional<IndexerWeights> indexer;  // absent in `shared` layers
 };
 

@@ -5,5 +5,6 @@
 namespace hearth::kernels {
 
 const MemoryOps& CudaMemoryOps();
+const StreamOps& CudaStreamOps();
 
 }  // namespace hearth::kernels

@@ -76,7 +76,7 @@ class Link : public ::testing::Test {
       ids.insert(ids.end(), picks.begin(), picks.end());
     }
     std::vector<Real> got(static_cast<size_t>(rows) * kTopK * home_.hidden(), -1), want(got.size(), -2);
-    MoeStep step{static_cast<int>(random_() % home_.layers()), x.data(), ids.data(), rows, kTopK, got.data()};
+    MoeStep step{static_cast<int>(random_() % home_.layers()), x.data(), x.data(), ids.data(), rows, kTopK, got.data()};
     EXPECT_TRUE(executor_->BeginDecode(step).ok());
     EXPECT_TRUE(executor_->FinishDecode(step).ok());
     step.pick_out = want.data();

@@ -1,4 +1,4 @@
-#include "gpu_worker/experts/copy_engine.h"
+#include "gpu_worker/experts/thread_copy_engine.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@ namespace {
 using namespace std::chrono_literals;
 
 TEST(CopyEngine, CopiesBothBatchesInOrder) {
-  CopyEngine engine;
+  ThreadCopyEngine engine;
   std::vector<std::byte> from(8 * 1000), to(8 * 1000);
   for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::byte>(i * 7);
   for (int round = 0; round < 20; ++round) {
@@ -32,7 +32,7 @@ TEST(CopyEngine, CopiesBothBatchesInOrder) {
 }
 
 TEST(CopyEngine, AStoppedBatchWritesNothingMore) {
-  CopyEngine engine;
+  ThreadCopyEngine engine;
   std::vector<std::byte> from(64 << 20, std::byte{1}), to(64 << 20);
   std::vector<CopyEngine::Copy> copies;
   for (size_t c = 0; c < 64; ++c) copies.push_back({from.data() + (c << 20), to.data() + (c << 20), size_t{1} << 20});

@@ -39,7 +39,7 @@ struct Step {
       ids.insert(ids.end(), picks.begin(), picks.end());
     }
     out.assign(static_cast<size_t>(rows) * kTopK * home.hidden(), -1);
-    step = {layer, x.data(), ids.data(), rows, kTopK, out.data()};
+    step = {layer, x.data(), x.data(), ids.data(), rows, kTopK, out.data()};
   }
 };
 

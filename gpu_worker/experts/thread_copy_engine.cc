@@ -1,7 +1,6 @@
-#include "gpu_worker/experts/copy_engine.h"
+#include "gpu_worker/experts/thread_copy_engine.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -9,7 +8,7 @@
 
 namespace hearth {
 
-CopyEngine::~CopyEngine() {
+ThreadCopyEngine::~ThreadCopyEngine() {
   {
     const std::lock_guard lock(mutex_);
     ending_ = true;
@@ -18,7 +17,7 @@ CopyEngine::~CopyEngine() {
   if (thread_.joinable()) thread_.join();
 }
 
-void CopyEngine::Start(int batch, std::vector<Copy> copies) {
+void ThreadCopyEngine::Start(int batch, std::vector<Copy> copies) {
   {
     const std::lock_guard lock(mutex_);
     Batch& b = batches_[batch];
@@ -32,24 +31,19 @@ void CopyEngine::Start(int batch, std::vector<Copy> copies) {
   work_.notify_one();
 }
 
-bool CopyEngine::WaitFor(int batch, size_t index, Deadline deadline) {
+bool ThreadCopyEngine::WaitFor(int batch, size_t index, Deadline deadline) {
   std::unique_lock lock(mutex_);
   return progress_.wait_until(lock, deadline.when(), [&] { return batches_[batch].done > index; });
 }
 
-void CopyEngine::Stop(int batch) {
+void ThreadCopyEngine::Stop(int batch) {
   std::unique_lock lock(mutex_);
   std::erase(queue_, batch);
   // A memcpy of one record ends by itself.
   progress_.wait(lock, [&] { return !batches_[batch].running; });
 }
 
-uint64_t CopyEngine::busy_ns() const {
-  const std::lock_guard lock(mutex_);
-  return busy_ns_;
-}
-
-void CopyEngine::Run() {
+void ThreadCopyEngine::Run() {
   std::unique_lock lock(mutex_);
   for (;;) {
     work_.wait(lock, [&] { return ending_ || !queue_.empty(); });
@@ -59,11 +53,8 @@ void CopyEngine::Run() {
     const Copy copy = batch.copies[batch.done];
     batch.running = true;
     lock.unlock();
-    const auto start = std::chrono::steady_clock::now();
     std::memcpy(copy.to, copy.from, copy.bytes);
-    const auto took = std::chrono::steady_clock::now() - start;
     lock.lock();
-    busy_ns_ += static_cast<uint64_t>(std::chrono::nanoseconds(took).count());
     batch.running = false;
     if (++batch.done == batch.copies.size()) std::erase(queue_, index);
     progress_.notify_all();
