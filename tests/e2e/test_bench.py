@@ -1,0 +1,133 @@
+"""The bench clients against a real server: they run, and their results have the promised fields."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+from harness import ROOT, SHARED_MEMORY, SLOW, ServerTest
+
+BENCH = os.path.join(ROOT, "bench")
+sys.path.insert(0, BENCH)
+import stream_rate  # noqa: E402
+import sweep  # noqa: E402
+from server_client import ServerError  # noqa: E402
+
+
+class Clients(ServerTest):
+    # A short context bounds answers that would go on to its end.
+    options = {"worker_flags": ("-cs", "704")}
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="hearth-test.")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def run_client(self, name, *flags):
+        """-> exit code, output"""
+        done = subprocess.run([sys.executable, os.path.join(BENCH, name), *flags], capture_output=True, text=True,
+                              timeout=120 * SLOW)
+        return done.returncode, done.stdout + done.stderr
+
+    def url(self):
+        return f"http://127.0.0.1:{self.server.port}"
+
+    def sweep(self, *flags):
+        out = os.path.join(self.folder, "sweep.json")
+        code, said = self.run_client("sweep.py", "--url", self.url(), "--card", "test", "--template", "glm", "--config",
+                                     "a test", "--prefill", "64", "2048", "--conc", "1", "2", "--reps", "2", "--dec-reps",
+                                     "1", "--out", out, *flags)
+        with open(out) as f:
+            return code, said, json.load(f)
+
+    def test_sweep_measures_saves_and_draws(self):
+        plot = os.path.join(self.folder, "sweep.svg")
+        code, said, result = self.sweep("--no-early-exit", "--plot", plot)
+        self.assertEqual(code, 0, said)
+        self.assertEqual((result["status"], result["card"], result["ctx_len"]), ("DONE", "test", 704))
+        self.assertEqual(set(result["prefill"]["64"]), {"median", "min", "max", "n", "all"})
+        self.assertIn("skipped", result["prefill"]["2048"])
+        for name, streams in (("C1", 1), ("C2", 2)):
+            entry = result["decode"][name]
+            self.assertGreater(entry["aggregate"]["median"], 0)
+            self.assertGreaterEqual(entry["rounds"][0]["tokens"], streams)
+            self.assertEqual(set(entry["rounds"][0]), {"aggregate", "per_stream_mean", "per_stream_min", "tokens", "finish",
+                                                       "ttft_max"})
+        for key in ("max_running_requests", "max_total_num_tokens", "chunked_prefill_size", "kv_cache_dtype"):
+            self.assertIsNotNone(result["server_args"][key], key)
+        self.assertEqual(len(result["prompt_sha256"]), 3)
+        self.assertEqual(xml.etree.ElementTree.parse(plot).getroot().tag, "{http://www.w3.org/2000/svg}svg")
+        self.assertIn("aggregate tok/s", said)
+
+    def test_sweep_stops_early_below_the_best_known(self):
+        best = os.path.join(self.folder, "best.json")
+        with open(best, "w") as f:
+            json.dump({"test": {"prefill_64": 1e9}}, f)
+        code, said, result = self.sweep("--best", best)
+        self.assertEqual(code, 3, said)
+        self.assertTrue(result["status"].startswith("EARLY_EXIT at prefill_64"), result["status"])
+        code, said, result = self.sweep("--best", best, "--no-early-exit", "--update-best")
+        self.assertEqual(code, 0, said)
+        self.assertFalse(result["gates"]["prefill_64"]["pass"])
+        with open(best) as f:
+            known = json.load(f)["test"]
+        self.assertEqual(known["prefill_64"], 1e9)
+        self.assertEqual(known["decode_C1"], result["gates"]["decode_C1"]["value"])
+
+    def test_sweep_tells_that_nobody_serves(self):
+        code, said = self.run_client("sweep.py", "--url", "http://127.0.0.1:9", "--card", "x", "--config", "x", "--out",
+                                     os.path.join(self.folder, "x"))
+        self.assertEqual(code, 1)
+        self.assertIn("http://127.0.0.1:9/server_info", said)
+
+    def test_stream_rate_judges_both_endpoints(self):
+        out = os.path.join(self.folder, "rate.json")
+        code, said = self.run_client("stream_rate.py", "--url", self.url(), "--span", "0.1", "--out", out)
+        self.assertIn(code, (0, 1), said)  # so short a stream is all tail; that is not what is tested here
+        with open(out) as f:
+            result = json.load(f)
+        self.assertEqual(list(result), ["chat", "generate"])
+        for figures in result.values():
+            self.assertGreater(figures["events"], 10)
+            self.assertGreater(figures["chars"], 0)
+
+    def test_decode_kl_finds_the_lanes_equal(self):
+        out = os.path.join(self.folder, "kl.json")
+        code, said = self.run_client("decode_kl.py", "--kl-tokens", "12", "--home-dir", SHARED_MEMORY, "--kl-out", out)
+        self.assertEqual(code, 0, said)
+        with open(out) as f:
+            result = json.load(f)
+        # On the host backend both lanes run one kernel.
+        self.assertEqual((result["top1_agree"], result["first_divergence"]), (1.0, [None] * 6))
+        self.assertLess(result["kl_mean"], 1e-9)
+        self.assertGreater(result["lane_picks"]["cpu"], 0)
+        self.assertEqual([n for n in os.listdir(SHARED_MEMORY) if n.startswith("hearth-kl.")], [])
+
+
+class Judgement(unittest.TestCase):
+    """Pure parts."""
+
+    def test_an_even_stream_passes_and_a_burst_at_the_end_fails(self):
+        even = [(t * 0.1, t + 1) for t in range(200)]
+        self.assertTrue(stream_rate.judge(even)["pass"])
+        late = [(t * 0.1, t // 4 + 1) for t in range(190)] + [(18.95 + t * 0.01, 48 + 30 * t) for t in range(6)]
+        figures = stream_rate.judge(late)
+        self.assertFalse(figures["pass"])
+        self.assertLess(figures["half_share"], 0.25)
+        self.assertGreater(figures["tail_share"], 0.5)
+        with self.assertRaises(ServerError):
+            stream_rate.judge(even[:2])
+
+    def test_rates_of_a_round(self):
+        first = {"begin": 0.0, "first": 1.0, "last": 3.0, "tokens": 21, "finish": "stop"}
+        second = {"begin": 0.0, "first": 2.0, "last": 5.0, "tokens": 31, "finish": "length"}
+        summary = sweep.summarize_round([first, second])
+        self.assertEqual((summary["aggregate"], summary["per_stream_mean"], summary["tokens"]), (13.0, 10.0, 52))
+        self.assertEqual((summary["finish"], summary["ttft_max"]), (["length", "stop"], 2.0))
+
+
+if __name__ == "__main__":
+    unittest.main()

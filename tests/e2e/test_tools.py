@@ -1,0 +1,83 @@
+"""hearth-doctor and hearth-home as an operator runs them."""
+
+import os
+import socket
+import subprocess
+import tempfile
+import unittest
+
+from harness import BIN, MODEL, SHARED_MEMORY, Server
+
+
+def run(name, *flags):
+    done = subprocess.run([f"{BIN}/hearth-{name}", *flags], capture_output=True, text=True, timeout=60)
+    return done.returncode, done.stdout + done.stderr
+
+
+class Doctor(unittest.TestCase):
+    CHECKS = ["model", "gpu", "driver", "ram", "cgroup", "cpu", "disk", "home", "memlock", "port"]
+
+    def doctor(self, *flags):
+        """-> exit code, {check: line}"""
+        code, said = run("doctor", "-m", MODEL, "--home-dir", SHARED_MEMORY, "--device", "host", *flags)
+        lines = said.splitlines()
+        self.assertEqual([line.split()[1] for line in lines], self.CHECKS, said)
+        return code, {line.split()[1]: line for line in lines}
+
+    def test_this_machine_serves_hearth_tiny(self):
+        code, lines = self.doctor()
+        self.assertEqual(code, 0, lines)
+
+    def test_a_taken_port_refuses_or_only_tells(self):
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            s.listen()
+            port = str(s.getsockname()[1])
+            code, lines = self.doctor("--host", "127.0.0.1", "--port", port)
+            self.assertEqual(code, 2)
+            self.assertTrue(lines["port"].startswith("REFUSED"), lines["port"])
+            self.assertEqual(self.doctor("--host", "127.0.0.1", "--port", port, "--preflight", "warn")[0], 0)
+
+    def test_a_gpu_that_is_not_there(self):
+        code, said = run("doctor", "-m", MODEL, "--home-dir", SHARED_MEMORY, "--device", "cuda", "--nvidia-smi", "/bin/false")
+        self.assertEqual(code, 2)
+        self.assertIn("REFUSED  gpu", said)
+
+    def test_a_damaged_checkpoint(self):
+        with tempfile.TemporaryDirectory(prefix="hearth-test.") as folder:
+            for name in os.listdir(MODEL):
+                os.symlink(os.path.join(MODEL, name), os.path.join(folder, name))
+            shard = os.path.join(folder, "model-00002-of-00002.safetensors")
+            os.remove(shard)
+            with open(shard, "wb") as f:
+                f.write(b"\0" * 100)
+            code, said = run("doctor", "-m", folder, "--home-dir", SHARED_MEMORY, "--device", "host")
+        self.assertEqual(code, 2)
+        self.assertRegex(said, r"REFUSED +model .*model-00002-of-00002\.safetensors")
+
+
+class Home(unittest.TestCase):
+    def test_list_verify_drop(self):
+        with Server(tier=False) as server:
+            def home(*words):
+                return run("home", "--home-dir", server.home, *words)
+
+            code, said = home("list")
+            self.assertEqual(code, 0)
+            self.assertRegex(said, r"hearth-home-[0-9a-f]{16}  8\.4 MiB  7 layers x 32 experts  in use\n")
+            self.assertEqual(home("verify")[0], 0)
+            code, said = home("drop", "--all")
+            self.assertEqual(code, 1)
+            self.assertIn("a worker uses it", said)
+            server.kill("worker")
+            self.assertIn("complete, unused", home("list")[1])
+            self.assertEqual(home("drop", "--all")[0], 0)
+            self.assertEqual([n for n in os.listdir(server.home) if n.startswith("hearth-home")], [])
+
+    def test_a_wrong_command_line(self):
+        for words in ([], ["melt"], ["drop"], ["list", "--force"], ["--what"]):
+            self.assertEqual(run("home", *words)[0], 2, words)
+
+
+if __name__ == "__main__":
+    unittest.main()

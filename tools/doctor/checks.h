@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tools/doctor/host_facts.h"
+
+namespace hearth::doctor {
+
+// What a model asks of a machine. Bytes.
+struct ModelNeeds {
+  std::string model_dir;
+  bool present = false;         // the checkpoint is there and reads well
+  std::string problem;          // it is there and does not
+  uint64_t home_bytes = 0;      // expert home; 0 when a home of this model lies there already
+  uint64_t host_bytes = 0;      // beside the home: embedding, buffers; on the host device the weights too
+  uint64_t device_bytes = 0;    // least memory of a GPU
+  uint64_t download_bytes = 0;  // when it is not present
+};
+
+struct CheckOptions {
+  std::string home_dir;
+  std::string device = "auto";  // auto, host, cuda
+  bool fast = true;             // the CPU tier is wanted
+  uint64_t assumed_ram = 0;     // counts instead of what machine and cgroup say; 0: nothing assumed
+  std::string least_driver;     // "580.65"
+  double least_compute = 8.6;
+};
+
+enum class Verdict { kOk, kWarning, kRefused };
+
+struct Check {
+  std::string name;
+  Verdict verdict = Verdict::kOk;
+  std::string text;  // one line; of a refusal: what is, what is needed, what would help
+};
+
+// Pure: every check in a fixed order.
+std::vector<Check> CheckHost(const HostFacts& facts, const ModelNeeds& needs, const CheckOptions& options);
+
+// "ok      ram       ..", one line.
+std::string CheckLine(const Check& check);
+
+bool AnyRefused(const std::vector<Check>& checks);
+
+}  // namespace hearth::doctor

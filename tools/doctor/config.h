@@ -1,0 +1,55 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "common/config/option_table.h"
+#include "common/config/problems.h"
+
+namespace hearth::doctor {
+
+// The names are those of the processes: what is checked is what they would be started with.
+struct DoctorConfig {
+  std::string model = "/models";
+  std::string home_dir;
+  std::string mode = "fast";
+  std::string device = "auto";
+  std::optional<double> assume_ram_gb;
+  std::string host = "0.0.0.0";
+  uint16_t port = 0;
+  std::string preflight = "strict";
+  std::string least_driver = "580.65";
+  std::string nvidia_smi = "nvidia-smi";
+  std::string root = "/";
+
+  template <typename Visitor>
+  void ForEach(Visitor&& visit) {
+    visit(OptionSpec{.flag = "--model",
+                     .aliases = {"-m", "--model-dir"},
+                     .env = {"GLM53_MODEL_DIR"},
+                     .help = "folder of the checkpoint, or where it would be downloaded to"},
+          model);
+    visit(OptionSpec{.flag = "--home-dir", .help = "tmpfs folder of the expert home; empty: as the worker chooses"},
+          home_dir);
+    visit(OptionSpec{.flag = "--mode",
+                     .env = {"GLM53_MODE"},
+                     .help = "mode of the worker",
+                     .allowed = {"exact", "fast"}},
+          mode);
+    visit(OptionSpec{.flag = "--device", .help = "device of the worker", .allowed = {"auto", "host", "cuda"}}, device);
+    visit(OptionSpec{.flag = "--assume-ram-gb", .help = "GiB of RAM to count on; auto: what machine and cgroup have"},
+          assume_ram_gb);
+    visit(OptionSpec{.flag = "--host", .help = "address of the gateway"}, host);
+    visit(OptionSpec{.flag = "--port", .env = {"PORT"}, .help = "port of the gateway; 0: not checked"}, port);
+    visit(OptionSpec{.flag = "--preflight",
+                     .help = "strict: a refusal gives exit code 2; warn: it is only shown",
+                     .allowed = {"strict", "warn"}},
+          preflight);
+    visit(OptionSpec{.flag = "--least-driver", .help = "oldest NVIDIA driver that the build's CUDA toolkit runs on"},
+          least_driver);
+    visit(OptionSpec{.flag = "--nvidia-smi", .help = "the program that lists the GPUs"}, nvidia_smi);
+    visit(OptionSpec{.flag = "--root", .help = "folder that stands for / when /proc and /sys are read, for tests"}, root);
+  }
+};
+
+}  // namespace hearth::doctor

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+namespace hearth::home_tool {
+
+// The commands, one line a home on `out`. They return the exit code: 0 fine, 1 a home is damaged or could not be
+// dropped, 2 none answers to the name.
+//   `names`: fingerprints, beginnings of them, or paths; none means all.
+int List(const std::string& dir, std::ostream& out);
+int Verify(const std::string& dir, const std::vector<std::string>& names, std::ostream& out);
+int Drop(const std::string& dir, const std::vector<std::string>& names, bool force, std::ostream& out);
+
+}  // namespace hearth::home_tool
