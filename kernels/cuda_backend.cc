@@ -21,7 +21,9 @@ Backend MakeCudaBackend() {
   b.stream = stream;
   b.memory = &CudaMemoryOps();
   b.streams = &CudaStreamOps();
+  b.embed = cuda::Embed;
   b.linear = cuda::Linear;
+  b.swiglu = cuda::Swiglu;
   b.expert_batch = cuda::ExpertBatch;
   b.hc_mix = cuda::HcMix;
   b.hc_spread = cuda::HcSpread;

@@ -1,0 +1,9 @@
+#include "kernels/linear/gemv_exl3_cuda.cuh"
+
+namespace hearth::kernels::cuda {
+
+void LaunchExl3Gemv(void* stream, const GemvWide& table, int first, int count) {
+  LaunchExl3Bits<4, 1>(stream, table, first, count);
+}
+
+}  // namespace hearth::kernels::cuda
