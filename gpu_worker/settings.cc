@@ -8,30 +8,62 @@
 #include "common/base/startup_error.h"
 #include "gpu_worker/loader/host_memory.h"
 #include "gpu_worker/model/sequence_store.h"
+#ifdef HEARTH_WITH_CUDA
+#include "kernels/cuda_backend.h"
+#endif
 
 namespace hearth {
 namespace {
 
 constexpr int64_t kDefaultContext = 131072;
-// Cancellation and decode steps wait for the end of a layer; with 1,024 tokens one takes some tens of milliseconds here.
+// Cancellation and decode steps wait for the end of a layer; with 1,024 tokens one takes some tens of milliseconds
+// here.
 constexpr int64_t kHostChunk = 1024;
 constexpr int64_t kFewSequences = 4, kManySequences = 64;
 constexpr size_t kSmallStateBytes = 4 * kMiB;
 // The emulated card of the host device: a common one, but at most half of the RAM that is there.
 constexpr uint64_t kHostVramBytes = 24 * kGiB;
+constexpr int64_t kDeviceChunk = 8192;
+constexpr double kReserveFastGb = 1.5, kReserveExactGb = 1.0;
+
+// Fills in the GPU, or says why there is none.
+#ifdef HEARTH_WITH_CUDA
+constexpr bool kBuiltWithCuda = true;
+std::string TakeGpu(ChosenKernels& chosen) {
+  if (std::string problem = kernels::CudaProblem(); !problem.empty()) return problem;
+  chosen.backend = &kernels::CudaBackend();
+  const kernels::CudaDevice device = kernels::DescribeCudaDevice();
+  chosen.name = "cuda";
+  chosen.device = device.name;
+  chosen.vram_bytes = device.total_bytes;
+  chosen.vram_taken = device.total_bytes - device.free_bytes;
+  return "";
+}
+#else
+constexpr bool kBuiltWithCuda = false;
+std::string TakeGpu(ChosenKernels&) {
+  return "this build has no CUDA; use --device host, or build with HEARTH_CUDA=ON";
+}
+#endif
 
 }  // namespace
 
-HostKernels ChooseKernels(const WorkerConfig& config) {
-  if (config.device == "cuda") {
-    throw StartupError("--device is cuda, but this build has no CUDA; use --device host, or build with HEARTH_CUDA=ON");
+ChosenKernels ChooseKernels(const WorkerConfig& config) {
+  ChosenKernels chosen;
+  if (config.device != "host") {
+    const std::string problem = TakeGpu(chosen);
+    if (problem.empty()) return chosen;
+    if (config.device == "cuda") throw StartupError(StrCat("--device is cuda, but ", problem));
+    if (kBuiltWithCuda) chosen.no_cuda = problem;
   }
   const bool avx2 = kernels::HostHasAvx2();
   if (config.backend == "avx2" && !avx2) {
     throw StartupError("--backend is avx2, but this CPU lacks AVX2, FMA or F16C; use --backend ref");
   }
-  if (config.backend == "ref" || !avx2) return {&kernels::RefBackend(), "host-ref"};
-  return {&kernels::Avx2Backend(), "host-avx2"};
+  const bool ref = config.backend == "ref" || !avx2;
+  chosen.backend = ref ? &kernels::RefBackend() : &kernels::Avx2Backend();
+  chosen.name = ref ? "host-ref" : "host-avx2";
+  return chosen;
 }
 
 std::string ChooseHomeDir(const WorkerConfig& config) {
@@ -40,7 +72,7 @@ std::string ChooseHomeDir(const WorkerConfig& config) {
   return access(kProperPlace, W_OK | X_OK) == 0 ? kProperPlace : "/dev/shm";
 }
 
-Settings Settle(const WorkerConfig& config, const ModelConfig& model) {
+Settings Settle(const WorkerConfig& config, const ModelConfig& model, const ChosenKernels& kernels) {
   Settings out;
   out.pool_tokens = config.context_tokens.value_or(std::min(kDefaultContext, model.max_position_embeddings));
   out.context = std::min(out.pool_tokens, model.max_position_embeddings);
@@ -48,7 +80,7 @@ Settings Settle(const WorkerConfig& config, const ModelConfig& model) {
     out.remarks.push_back(StrCat("-cs is ", out.pool_tokens, ": one request gets at most the model's ",
                                  model.max_position_embeddings, " tokens, the rest of the pool serves others"));
   }
-  out.chunk_size = config.chunk_size.value_or(kHostChunk);
+  out.chunk_size = config.chunk_size.value_or(kernels.on_host() ? kHostChunk : kDeviceChunk);
   const bool small = SequenceStore::StateBytesPerSlot(model) <= kSmallStateBytes;
   out.sequences = config.sequences.value_or(small ? kManySequences : kFewSequences);
   out.max_batch_rows = std::min(config.max_batch_size, out.sequences);
@@ -56,7 +88,8 @@ Settings Settle(const WorkerConfig& config, const ModelConfig& model) {
     out.remarks.push_back(StrCat("--max-batch-size ", config.max_batch_size, " clamped to ", out.max_batch_rows,
                                  ", the number of sequences (-ambs)"));
   }
-  out.kv_type = config.kv_type == "f16" ? kernels::KvType::kF16 : kernels::KvType::kF32;
+  const bool f16 = config.kv_type == "auto" ? !kernels.on_host() : config.kv_type == "f16";
+  out.kv_type = f16 ? kernels::KvType::kF16 : kernels::KvType::kF32;
   if (!config.triton_pin.empty()) out.remarks.push_back("GLM53_TRITON_PIN has no effect: nothing is tuned at run time");
   if (!config.ct_swz.empty()) out.remarks.push_back("GLM53_CT_SWZ has no effect: there is one layout of the weights");
   return out;
@@ -68,22 +101,29 @@ bool UsesCpuTier(const WorkerConfig& config) {
   return forced || (!config.exact() && config.cpu_lane != "never");
 }
 
-MemoryLimits DeviceLimits(const WorkerConfig& config) {
-  const uint64_t ram =
-      config.assume_ram_gb ? GibToBytes(*config.assume_ram_gb) : AvailableMemory().value_or(2 * kHostVramBytes);
-  const uint64_t emulated = std::min(kHostVramBytes, ram / 2);
-  return {.vram_bytes = config.vram_gb ? GibToBytes(*config.vram_gb) : emulated,
-          .reserve_bytes = GibToBytes(config.reserve_gb.value_or(0)),
-          .max_expert_slots = config.max_slots.value_or(0)};
+MemoryLimits DeviceLimits(const WorkerConfig& config, const ChosenKernels& kernels) {
+  MemoryLimits limits{.max_expert_slots = config.max_slots.value_or(0)};
+  if (kernels.on_host()) {
+    const uint64_t ram =
+        config.assume_ram_gb ? GibToBytes(*config.assume_ram_gb) : AvailableMemory().value_or(2 * kHostVramBytes);
+    limits.vram_bytes = std::min(kHostVramBytes, ram / 2);
+    limits.reserve_bytes = GibToBytes(config.reserve_gb.value_or(0));
+  } else {
+    limits.vram_bytes = kernels.vram_bytes;
+    limits.reserve_bytes = GibToBytes(config.reserve_gb.value_or(config.exact() ? kReserveExactGb : kReserveFastGb));
+  }
+  if (config.vram_gb)
+    limits.vram_bytes = std::min(GibToBytes(*config.vram_gb), kernels.on_host() ? ~uint64_t{0} : kernels.vram_bytes);
+  return limits;
 }
 
-ExecutorOptions ExecutorSettings(const WorkerConfig& config, const MemoryPlan& plan) {
+ExecutorOptions ExecutorSettings(const WorkerConfig& config, const MemoryPlan& plan, const ChosenKernels& kernels) {
   ExecutorOptions out;
   out.max_slots = plan.expert_slots;
   out.elastic_bytes = GibToBytes(config.elastic_gb);
   out.stage_bytes = GibToBytes(config.stage_gb);
   // A forced CPU lane serves exact mode too: on the host both lanes give the same bits, and tests compare them.
-  out.exact = config.exact() && !UsesCpuTier(config);
+  out.exact = config.exact() && !(kernels.on_host() && UsesCpuTier(config));
   if (config.cpu_lane == "always") out.cpu_lane = CpuLaneMode::kAlways;
   if (config.cpu_lane == "never") out.cpu_lane = CpuLaneMode::kNever;
   if (config.force_source == "hit") out.force = ForceSource::kHit;

@@ -15,12 +15,17 @@ namespace hearth {
 
 // What the options mean for the machine and the model at hand.
 
-struct HostKernels {
+struct ChosenKernels {
   const kernels::Backend* backend = nullptr;
-  std::string name;  // "host-avx2", "host-ref"
+  std::string name;         // "cuda", "host-avx2", "host-ref"
+  std::string device;       // of cuda: the card
+  std::string no_cuda;      // why --device auto did not take the GPU that this build could use
+  uint64_t vram_bytes = 0;  // of cuda: the card's memory
+  uint64_t vram_taken = 0;  // of cuda: taken already, by the driver, this process's context and other processes
+  bool on_host() const { return vram_bytes == 0; }
 };
 // Throws StartupError when the device or the kernels asked for are not there.
-HostKernels ChooseKernels(const WorkerConfig& config);
+ChosenKernels ChooseKernels(const WorkerConfig& config);
 
 // The folder of the expert home.
 std::string ChooseHomeDir(const WorkerConfig& config);
@@ -34,11 +39,11 @@ struct Settings {
   kernels::KvType kv_type = kernels::KvType::kF32;
   std::vector<std::string> remarks;  // what was clamped or has no effect, for the log
 };
-Settings Settle(const WorkerConfig& config, const ModelConfig& model);
+Settings Settle(const WorkerConfig& config, const ModelConfig& model, const ChosenKernels& kernels);
 
 // Whether a CPU tier is to be attached.
 bool UsesCpuTier(const WorkerConfig& config);
-MemoryLimits DeviceLimits(const WorkerConfig& config);
-ExecutorOptions ExecutorSettings(const WorkerConfig& config, const MemoryPlan& plan);
+MemoryLimits DeviceLimits(const WorkerConfig& config, const ChosenKernels& kernels);
+ExecutorOptions ExecutorSettings(const WorkerConfig& config, const MemoryPlan& plan, const ChosenKernels& kernels);
 
 }  // namespace hearth

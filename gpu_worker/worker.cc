@@ -9,6 +9,7 @@
 #include "common/base/version.h"
 #include "gpu_worker/expert_report.h"
 #include "gpu_worker/loader/checkpoint.h"
+#include "gpu_worker/loader/device_model.h"
 #include "gpu_worker/loader/expert_plan.h"
 #include "gpu_worker/loader/weights_builder.h"
 
@@ -47,7 +48,11 @@ Worker::Worker(const WorkerConfig& config, std::vector<std::pair<std::string, st
   server_ =
       std::make_unique<RpcServer>(RpcServer::Options{.listen = config_.grpc_listen, .listen_option = "--grpc-listen"},
                                   std::vector<grpc::Service*>{&service_});
-  Log(LogLevel::kInfo, "device", {{"backend", kernels_.name}, {"mode", config_.mode}, {"home_dir", home_dir_}});
+  Log(LogLevel::kInfo, "device",
+      {{"backend", kernels_.name}, {"card", kernels_.device}, {"mode", config_.mode}, {"home_dir", home_dir_}});
+  if (!kernels_.no_cuda.empty()) {
+    Log(LogLevel::kWarning, "no_gpu", {{"text", StrCat("computing on the CPU, slowly: ", kernels_.no_cuda)}});
+  }
   Load();
 
   store_ = std::make_unique<SequenceStore>(model_->config,
@@ -57,7 +62,8 @@ Worker::Worker(const WorkerConfig& config, std::vector<std::pair<std::string, st
                                            *kernels_.backend);
   StartExperts();
   const Decoder::Limits limits{.chunk_size = settings_.chunk_size, .max_batch_rows = settings_.max_batch_rows};
-  decoder_ = std::make_unique<Decoder>(model_->config, model_->weights, *kernels_.backend, *experts_, *store_, limits);
+  decoder_ =
+      std::make_unique<Decoder>(model_->config, device_->weights(), *kernels_.backend, *experts_, *store_, limits);
   engine_ = std::make_unique<DecoderEngine>(*decoder_, *store_, model_->config, limits,
                                             [this] { return PicksOf(experts_->stats()); });
   WarmUp();
@@ -82,13 +88,13 @@ void Worker::Load() {
   const ModelConfig model = ValueOrThrow(ParseModelConfig(checkpoint.config_text()), config_.model, kFetchAgain);
   const GenerationConfig generation =
       ValueOrThrow(ParseGenerationConfig(checkpoint.generation_text(), model), config_.model, kFetchAgain);
-  settings_ = Settle(config_, model);
+  settings_ = Settle(config_, model, kernels_);
   for (const std::string& remark : settings_.remarks) Log(LogLevel::kWarning, "option", {{"text", remark}});
   {
     MatrixPlanner planner(checkpoint);
-    const uint64_t dense_bytes = PlanWeights(model, planner).bytes;
+    const uint64_t dense_bytes = DeviceModel::WeightBytes(model, PlanWeights(model, planner).weights);
     const HomePlan home = PlanHome(model, PlanExperts(model, planner), checkpoint.Fingerprint());
-    SumMemory(model, dense_bytes, home.header.record_stride);
+    SumMemory(model, dense_bytes, home.header);
   }
   LoadOptions options;
   options.home.home_dir = home_dir_;
@@ -99,27 +105,33 @@ void Worker::Load() {
     if (stop_.requested()) throw StoppedWhileLoading();
   };
   model_ = std::make_unique<LoadedModel>(LoadModel(model, generation, checkpoint, options));
+  device_ = std::make_unique<DeviceModel>(*model_, *kernels_.backend);
+  if (!kernels_.on_host()) model_->weights.storage.clear();
   state_.Loaded(model_->home.adopted(), model_->seconds);
 }
 
-void Worker::SumMemory(const ModelConfig& model, uint64_t dense_bytes, uint64_t record_bytes) {
+void Worker::SumMemory(const ModelConfig& model, uint64_t dense_bytes, const HomeHeader& home) {
   const int64_t page_tokens = SequenceStore::PageTokens(model);
   const int64_t pages = (settings_.pool_tokens + page_tokens - 1) / page_tokens;
-  const MemoryNeeds needs{.dense_bytes = dense_bytes,
+  // Registered memory costs the device an entry per 4 KiB page.
+  constexpr uint64_t kRegisteredPerByte = 512;
+  const bool on_host = kernels_.on_host();
+  const MemoryNeeds needs{.context_bytes = on_host ? 0 : kernels_.vram_taken + home.total_bytes / kRegisteredPerByte,
+                          .dense_bytes = dense_bytes + (on_host ? 0 : home.records_offset - home.scales_offset),
                           .kv_bytes = static_cast<uint64_t>(pages) * SequenceStore::PageBytes(model, settings_.kv_type),
                           .kv_tokens = pages * page_tokens,
                           .state_bytes_per_slot = SequenceStore::StateBytesPerSlot(model),
                           .sequence_slots = settings_.sequences,
-                          .record_bytes = record_bytes,
+                          .record_bytes = home.record_stride,
                           .experts = int64_t{model.moe_layer_count()} * model.n_routed_experts,
                           .least_slots = model.num_experts_per_tok};
-  memory_ = ValueOrThrow(PlanMemory(needs, DeviceLimits(config_)), config_.model);
+  memory_ = ValueOrThrow(PlanMemory(needs, DeviceLimits(config_, kernels_)), config_.model);
   LogLines("memory", memory_.Table());
 }
 
 // Attaching goes on beside everything else: the daemon may come later, or never.
 void Worker::StartExperts() {
-  const HomeView& home = model_->home.view();
+  const HomeView& home = device_->home();
   if (UsesCpuTier(config_)) {
     CpuTierClientOptions options;
     options.address = config_.cpu_tier;
@@ -132,7 +144,8 @@ void Worker::StartExperts() {
                                        static_cast<uint32_t>(model_->config.num_experts_per_tok));
     tier_ = std::make_unique<CpuTierClient>(options, lane_);
   }
-  experts_ = std::make_unique<LaneExecutor>(home, *kernels_.backend, ExecutorSettings(config_, memory_), &lane_);
+  experts_ =
+      std::make_unique<LaneExecutor>(home, *kernels_.backend, ExecutorSettings(config_, memory_, kernels_), &lane_);
 }
 
 // One short chunk and one decode step: buffers get their size, pages are touched, and a model that computes nonsense is

@@ -12,7 +12,7 @@
 #include "gpu_worker/experts/cpu_tier_client.h"
 #include "gpu_worker/experts/lane_executor.h"
 #include "gpu_worker/experts/link_lane.h"
-#include "gpu_worker/loader/load_model.h"
+#include "gpu_worker/loader/device_model.h"
 #include "gpu_worker/metrics.h"
 #include "gpu_worker/model/decoder.h"
 #include "gpu_worker/model/sequence_store.h"
@@ -40,7 +40,7 @@ class Worker {
 
  private:
   void Load();
-  void SumMemory(const ModelConfig& model, uint64_t dense_bytes, uint64_t record_bytes);
+  void SumMemory(const ModelConfig& model, uint64_t dense_bytes, const HomeHeader& home);
   void StartExperts();
   void WarmUp();
   EngineParts MakeParts();
@@ -50,7 +50,7 @@ class Worker {
   const WorkerConfig config_;
   const std::vector<std::pair<std::string, std::string>> flags_;
   StopSignal& stop_;
-  const HostKernels kernels_;
+  const ChosenKernels kernels_;
   const std::string home_dir_;
   WorkerMetrics metrics_;
   EngineState state_;
@@ -61,6 +61,7 @@ class Worker {
   Settings settings_;
   MemoryPlan memory_;
   std::unique_ptr<LoadedModel> model_;
+  std::unique_ptr<DeviceModel> device_;
   std::unique_ptr<SequenceStore> store_;
   LinkLane lane_;
   std::unique_ptr<CpuTierClient> tier_;  // null when the CPU lane is not to be used

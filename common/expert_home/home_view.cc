@@ -151,11 +151,14 @@ const std::byte* HomeView::record(uint32_t layer, uint32_t expert) const {
 
 kernels::MlpView HomeView::Expert(uint32_t layer, uint32_t expert, const std::byte* record) const {
   const HomeExpert& e = entry(layer, expert);
+  const auto scale = [&](uint64_t offset) {
+    return offset == 0 ? nullptr : reinterpret_cast<const uint16_t*>(scales_ + (offset - header().scales_offset));
+  };
   const auto matrix = [&](const HomeMatrix& m) {
     kernels::MatrixView view = ViewOf(m);
     view.data = record + m.data_offset;
-    if (m.suh_offset != 0) view.suh = reinterpret_cast<const uint16_t*>(base_ + m.suh_offset);
-    if (m.svh_offset != 0) view.svh = reinterpret_cast<const uint16_t*>(base_ + m.svh_offset);
+    view.suh = scale(m.suh_offset);
+    view.svh = scale(m.svh_offset);
     return view;
   };
   kernels::MlpView mlp;

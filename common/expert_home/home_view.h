@@ -32,16 +32,22 @@ class HomeView {
   // Start of a record in the home; record_stride() bytes.
   const std::byte* record(uint32_t layer, uint32_t expert) const;
   // The expert's matrices as views into `record`, which is the home's own or a byte-identical copy (a cache slot or a
-  // staging buffer). Scale vectors always come from the home.
+  // staging buffer).
   kernels::MlpView Expert(uint32_t layer, uint32_t expert, const std::byte* record) const;
   kernels::MlpView Expert(uint32_t layer, uint32_t expert) const { return Expert(layer, expert, record(layer, expert)); }
+
+  // Scale vectors are read from `scales`, a copy of the home's second part (scales_bytes() from scales()), from now on.
+  void UseScales(const std::byte* scales) { scales_ = scales; }
+  const std::byte* scales() const { return base_ + header().scales_offset; }
+  uint64_t scales_bytes() const { return header().records_offset - header().scales_offset; }
 
   // Recomputes a record's checksum from the home's bytes.
   uint64_t Checksum(uint32_t layer, uint32_t expert) const;
 
  private:
-  explicit HomeView(const std::byte* base) : base_(base) {}
+  explicit HomeView(const std::byte* base) : base_(base), scales_(scales()) {}
   const std::byte* base_;
+  const std::byte* scales_;  // where readers find the scale vectors
 };
 
 }  // namespace hearth

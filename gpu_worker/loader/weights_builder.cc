@@ -65,7 +65,11 @@ class WeightsPlanner {
   const void* Embedding(const std::string& name, WeightKind* kind) {
     const TensorInfo* tensor = planner_.Vector(name, {c_.vocab_size, c_.hidden_size});
     *kind = KindOf(tensor->dtype);
-    auto* data = Allocate<std::byte>(tensor->bytes);
+    auto buffer = std::make_shared<AlignedBuffer>(tensor->bytes);
+    std::byte* const data = buffer->data();
+    planned_.weights.embedding_storage = std::move(buffer);
+    planned_.embedding_memory = tensor->bytes;
+    planned_.memory += tensor->bytes;
     AddJob(tensor->bytes, [source = &source_, tensor, data] { FillRaw(*source, *tensor, data); });
     return data;
   }

@@ -32,6 +32,9 @@ Result<MemoryPlan> PlanMemory(const MemoryNeeds& needs, const MemoryLimits& limi
       {"KV latents and keys", StrCat(needs.kv_tokens, " tokens"), needs.kv_bytes},
       {"recurrent state", StrCat(needs.sequence_slots, " sequences"), state_bytes},
   };
+  if (needs.context_bytes > 0) {
+    plan.rows.insert(plan.rows.begin(), {"context and driver", "and other processes", needs.context_bytes});
+  }
   if (limits.reserve_bytes > 0) plan.rows.push_back({"reserve", "", limits.reserve_bytes});
   uint64_t fixed = 0;
   for (const auto& row : plan.rows) fixed += row.bytes;
@@ -42,10 +45,11 @@ Result<MemoryPlan> PlanMemory(const MemoryNeeds& needs, const MemoryLimits& limi
   const int64_t fitting = needs.record_bytes == 0 ? wanted : static_cast<int64_t>(left / needs.record_bytes);
   if (fixed > limits.vram_bytes || fitting < least) {
     const uint64_t least_bytes = needs.record_bytes * static_cast<uint64_t>(least);
-    return FailedPrecondition("device memory: need ", FormatBytes(fixed + least_bytes), " (dense weights ",
-                              FormatBytes(needs.dense_bytes), ", KV ", FormatBytes(needs.kv_bytes), ", states ",
-                              FormatBytes(state_bytes), ", reserve ", FormatBytes(limits.reserve_bytes), ", ", least,
-                              " expert slots ", FormatBytes(least_bytes), "), have ", FormatBytes(limits.vram_bytes),
+    return FailedPrecondition("device memory: need ", FormatBytes(fixed + least_bytes), " (context ",
+                              FormatBytes(needs.context_bytes), ", dense weights ", FormatBytes(needs.dense_bytes),
+                              ", KV ", FormatBytes(needs.kv_bytes), ", states ", FormatBytes(state_bytes), ", reserve ",
+                              FormatBytes(limits.reserve_bytes), ", ", least, " expert slots ",
+                              FormatBytes(least_bytes), "), have ", FormatBytes(limits.vram_bytes),
                               "; lower -cs or -ambs, or raise --vram-gb");
   }
   plan.expert_slots = std::min(wanted, fitting);

@@ -11,7 +11,8 @@ namespace hearth {
 // The sum of device memory, formed before anything is allocated. Pure. On the host backend "VRAM" is a budget that the
 // same parts must fit.
 struct MemoryNeeds {
-  uint64_t dense_bytes = 0;  // everything of the model but routed experts and embedding
+  uint64_t context_bytes = 0;  // driver, context, registration tables, other processes; 0 on the host
+  uint64_t dense_bytes = 0;    // everything of the model but routed experts and embedding
   uint64_t kv_bytes = 0;
   int64_t kv_tokens = 0;
   uint64_t state_bytes_per_slot = 0;

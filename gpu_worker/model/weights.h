@@ -60,7 +60,8 @@ struct ModelWeights {
   const float* norm = nullptr;  // [D]
   kernels::MatrixView head;
   std::vector<LayerWeights> layers;
-  std::vector<std::shared_ptr<void>> storage;  // owns what the views point to
+  std::vector<std::shared_ptr<void>> storage;  // owns what the views point to, but for
+  std::shared_ptr<void> embedding_storage;     // the table, which stays on the host
 };
 
 }  // namespace hearth

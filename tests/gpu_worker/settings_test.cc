@@ -25,6 +25,8 @@ ModelConfig Model(int64_t max_tokens, int heads) {
   return model;
 }
 
+ChosenKernels Host() { return ChooseKernels(Parse({"--device", "host"})); }
+
 TEST(WorkerConfig, KnowsTheOldNames) {
   const WorkerConfig config =
       Parse({"-m", "/x", "-cs", "4096", "-ambs", "6", "-chunk_size", "512", "--max-batch-size", "3", "--max-q-size=9"},
@@ -41,15 +43,15 @@ TEST(WorkerConfig, KnowsTheOldNames) {
   EXPECT_TRUE(config.exact());
   EXPECT_EQ(config.chunk_size, std::optional<int64_t>(512));
   EXPECT_EQ(config.max_queue, 9);
-  const Settings settings = Settle(config, Model(8192, 2));
+  const Settings settings = Settle(config, Model(8192, 2), Host());
   EXPECT_EQ(settings.context, 4096);
   EXPECT_EQ(settings.sequences, 6);
   EXPECT_EQ(settings.max_batch_rows, 3);
   EXPECT_EQ(settings.remarks.size(), 2u) << "the two without effect are reported";
-  EXPECT_EQ(DeviceLimits(config).max_expert_slots, 1312);
-  EXPECT_EQ(DeviceLimits(config).vram_bytes, 12 * kGiB + 512 * kMiB);
-  EXPECT_EQ(DeviceLimits(config).reserve_bytes, kGiB);
-  const ExecutorOptions options = ExecutorSettings(config, {.expert_slots = 77});
+  EXPECT_EQ(DeviceLimits(config, Host()).max_expert_slots, 1312);
+  EXPECT_EQ(DeviceLimits(config, Host()).vram_bytes, 12 * kGiB + 512 * kMiB);
+  EXPECT_EQ(DeviceLimits(config, Host()).reserve_bytes, kGiB);
+  const ExecutorOptions options = ExecutorSettings(config, {.expert_slots = 77}, Host());
   EXPECT_EQ(options.max_slots, 77);
   EXPECT_EQ(options.elastic_bytes, 3 * kGiB);
   EXPECT_EQ(options.ct_a, 0.5);
@@ -71,14 +73,14 @@ TEST(WorkerConfig, ReportsAllProblemsTogether) {
 
 TEST(Settings, DefaultsFollowTheModel) {
   const WorkerConfig config = Parse({});
-  const Settings tiny = Settle(config, Model(8192, 2));
+  const Settings tiny = Settle(config, Model(8192, 2), Host());
   EXPECT_EQ(tiny.context, 8192);
   EXPECT_EQ(tiny.pool_tokens, 8192);
   EXPECT_EQ(tiny.sequences, 64);
   EXPECT_EQ(tiny.max_batch_rows, 8);
   EXPECT_EQ(tiny.kv_type, kernels::KvType::kF32);
   EXPECT_TRUE(tiny.remarks.empty());
-  const Settings large = Settle(config, Model(1 << 20, 512));
+  const Settings large = Settle(config, Model(1 << 20, 512), Host());
   EXPECT_EQ(large.context, 131072);
   EXPECT_EQ(large.sequences, 4);
   EXPECT_EQ(large.max_batch_rows, 4) << "clamped aloud";
@@ -86,7 +88,7 @@ TEST(Settings, DefaultsFollowTheModel) {
 }
 
 TEST(Settings, APoolBeyondTheModelServesSeveralRequests) {
-  const Settings settings = Settle(Parse({"-cs", "65536"}), Model(8192, 2));
+  const Settings settings = Settle(Parse({"-cs", "65536"}), Model(8192, 2), Host());
   EXPECT_EQ(settings.context, 8192);
   EXPECT_EQ(settings.pool_tokens, 65536);
   EXPECT_EQ(settings.remarks.size(), 1u);

@@ -25,11 +25,12 @@ TemporaryHome::~TemporaryHome() {
 ModelRunner::ModelRunner(LoadedModel& model, const kernels::Backend& backend, const Options& options,
                          MoeExecutor* executor)
     : model_(model),
-      direct_(model.home.view(), backend),
+      device_(model, backend),
+      direct_(device_.home(), backend),
       store_(model.config, {.slots = options.slots, .pool_tokens = options.pool_tokens, .kv_type = options.kv_type},
              backend),
       options_(options) {
-  decoder_ = std::make_unique<Decoder>(model.config, model.weights, backend, executor ? *executor : direct_, store_,
+  decoder_ = std::make_unique<Decoder>(model.config, device_.weights(), backend, executor ? *executor : direct_, store_,
                                        Decoder::Limits{.chunk_size = options.chunk_size, .max_batch_rows = 8});
 }
 

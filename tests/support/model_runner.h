@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "gpu_worker/experts/direct_executor.h"
-#include "gpu_worker/loader/load_model.h"
+#include "gpu_worker/loader/device_model.h"
 #include "gpu_worker/model/decoder.h"
 
 namespace hearth::testing {
@@ -54,6 +54,7 @@ class ModelRunner {
 
  private:
   LoadedModel& model_;
+  DeviceModel device_;
   DirectExecutor direct_;
   SequenceStore store_;
   Options options_;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/model_runner.h"
+#include "tests/support/test_backend.h"
 
 namespace hearth::testing {
 namespace {
@@ -36,9 +37,7 @@ class Exactness : public ::testing::Test {
     home_ = nullptr;
   }
 
-  static const kernels::Backend& backend() {
-    return kernels::HostHasAvx2() ? kernels::Avx2Backend() : kernels::RefBackend();
-  }
+  static const kernels::Backend& backend() { return TestBackend(); }
   static void ExpectSame(const std::vector<Real>& got, size_t first_row = 0) {
     const size_t vocab = model_->config.vocab_size;
     for (size_t r = 0; r < got.size() / vocab; ++r) {

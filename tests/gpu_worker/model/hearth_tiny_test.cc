@@ -6,10 +6,12 @@
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <set>
 
 #include "gpu_worker/loader/safetensors.h"
 #include "tests/support/model_runner.h"
+#include "tests/support/test_backend.h"
 
 namespace hearth::testing {
 namespace {
@@ -24,10 +26,6 @@ LoadedModel& HearthTiny() {
     return LoadModel(HEARTH_SOURCE_DIR "/models/hearth-tiny", options);
   }();
   return model;
-}
-
-const kernels::Backend& BestBackend() {
-  return kernels::HostHasAvx2() ? kernels::Avx2Backend() : kernels::RefBackend();
 }
 
 class Trace {
@@ -50,7 +48,11 @@ class Trace {
   SafetensorsFile file_;
 };
 
-// Values of the traced positions, 1e-5 of the larger of 1 and the tensor's largest value.
+// Of the larger of 1 and the tensor's largest value. The GPU rounds operands of matrix products to 16 bits, the errors
+// of the layers before included.
+constexpr double kTraceTolerance = kOnGpu ? 2e-2 : 1e-5;
+
+// Values of the traced positions.
 void ExpectRows(const std::vector<float>& want, const std::vector<Real>& got, const std::vector<int32_t>& positions,
                 const std::string& name) {
   const size_t width = want.size() / positions.size();
@@ -62,14 +64,15 @@ void ExpectRows(const std::vector<float>& want, const std::vector<Real>& got, co
       worst = std::max(worst, std::abs(double(want[p * width + i]) - got[positions[p] * width + i]));
     }
   }
-  EXPECT_LE(worst, 1e-5 * largest) << name;
+  EXPECT_LE(worst, kTraceTolerance * largest) << name;
+  if (kOnGpu) std::printf("%-20s %.1e of %.3g\n", name.c_str(), worst / largest, largest);
 }
 
 TEST(HearthTiny, EveryLayerAgreesWithTheTrace) {
   const Trace trace;
   const auto tokens = trace.Get<int32_t>("tokens"), positions = trace.Get<int32_t>("positions");
   const ModelConfig& c = HearthTiny().config;
-  ModelRunner runner(HearthTiny(), BestBackend(), {});
+  ModelRunner runner(HearthTiny(), TestBackend(), {});
   runner.Record();
   const std::vector<Real> logits = runner.Run(tokens, static_cast<int64_t>(tokens.size()));
   ExpectRows(trace.Get<float>("logits"), logits, positions, "logits");
@@ -89,7 +92,8 @@ TEST(HearthTiny, EveryLayerAgreesWithTheTrace) {
     }
     ExpectRows(trace.Get<float>(prefix + "attn_hc"), mixer, positions, prefix + "attn_hc");
 
-    if (c.is_moe[layer]) {
+    // With 16 bits a close call among experts or pools may go the other way.
+    if (c.is_moe[layer] && !kOnGpu) {
       const auto want = trace.Get<float>(prefix + "router");
       const auto& ids = recorded.at(prefix + "router_ids");
       const auto& weights = recorded.at(prefix + "router_weights");
@@ -105,7 +109,7 @@ TEST(HearthTiny, EveryLayerAgreesWithTheTrace) {
         }
       }
     }
-    if (c.layer_types[layer] == AttentionKind::kMla) {
+    if (c.layer_types[layer] == AttentionKind::kMla && !kOnGpu) {
       const auto want = trace.Get<int32_t>(prefix + "topk");
       const auto& selected = recorded.at(prefix + "selected");
       const auto& counts = recorded.at(prefix + "selected_count");
@@ -127,34 +131,47 @@ TEST(HearthTiny, EveryLayerAgreesWithTheTrace) {
 }
 
 struct Score {
-  double kl = 0, worst = 0, decisive_difference = 0;  // the largest reference margin among rows whose best id differs
-  size_t rows = 0;
+  std::vector<double> kl;   // per row
+  size_t wrong = 0;         // rows whose best id differs
+  double wrong_margin = 0;  // the largest margin of the reference among them
+
+  void Add(const Score& other) {
+    kl.insert(kl.end(), other.kl.begin(), other.kl.end());
+    wrong += other.wrong;
+    wrong_margin = std::max(wrong_margin, other.wrong_margin);
+  }
+  double Mean() const { return kl.empty() ? 0 : std::accumulate(kl.begin(), kl.end(), 0.0) / double(kl.size()); }
+  double Median() const {
+    std::vector<double> sorted = kl;
+    std::sort(sorted.begin(), sorted.end());
+    return sorted.empty() ? 0 : sorted[sorted.size() / 2];
+  }
 };
 
 Score ScoreItem(const nlohmann::json& item, const std::vector<Real>& logits, int vocab) {
   Score score;
   const size_t first = item["prompt_len"].get<size_t>() - 1;
-  score.rows = item["top20_ids"].size();
-  for (size_t r = 0; r < score.rows; ++r) {
+  for (size_t r = 0; r < item["top20_ids"].size(); ++r) {
     const Real* row = &logits[(first + r) * vocab];
     const double top = *std::max_element(row, row + vocab);
     double sum = 0;
     for (int v = 0; v < vocab; ++v) sum += std::exp(row[v] - top);
     const std::vector<int> ids = item["top20_ids"][r];
     const std::vector<double> want = item["top20_lp"][r];
-    double p_sum = 0, q_sum = 0;
+    double p_sum = 0, q_sum = 0, kl = 0;
     std::vector<double> got;
     for (size_t i = 0; i < ids.size(); ++i) {
       got.push_back(row[ids[i]] - top - std::log(sum));
       p_sum += std::exp(want[i]);
       q_sum += std::exp(got[i]);
-      score.worst = std::max(score.worst, std::abs(got[i] - want[i]));
     }
     for (size_t i = 0; i < ids.size(); ++i) {
-      score.kl += std::exp(want[i]) / p_sum * ((want[i] - std::log(p_sum)) - (got[i] - std::log(q_sum)));
+      kl += std::exp(want[i]) / p_sum * ((want[i] - std::log(p_sum)) - (got[i] - std::log(q_sum)));
     }
+    score.kl.push_back(kl);
     if (std::max_element(row, row + vocab) - row != ids[0]) {
-      score.decisive_difference = std::max(score.decisive_difference, want[0] - want[1]);
+      ++score.wrong;
+      score.wrong_margin = std::max(score.wrong_margin, want[0] - want[1]);
     }
   }
   return score;
@@ -165,25 +182,40 @@ nlohmann::json Panel() {
   return nlohmann::json::parse(file);
 }
 
-// Row "relative error up to 1e-5" of the tolerance table in tests/golden/README.md.
+// Rows "relative error up to 1e-5" and "14 to 16 bits everywhere" of the tolerance table in tests/golden/README.md.
+struct Tolerance {
+  double kl, kl_without_book, median, top1, margin;
+};
+constexpr Tolerance kHostTolerance{1e-6, 1e-6, 1e-6, 0.0, 0.01};
+constexpr Tolerance kGpuTolerance{2e-3, 2e-4, 1e-6, 0.985, 0.5};
+
 void ExpectPanel(bool decode) {
-  double kl = 0;
-  size_t rows = 0;
+  const Tolerance limit = kOnGpu ? kGpuTolerance : kHostTolerance;
+  Score all, without_book;
   for (const auto& item : Panel()) {
-    SCOPED_TRACE(item["name"].get<std::string>());
+    const std::string name = item["name"];
+    SCOPED_TRACE(name);
     const std::vector<int32_t> tokens = item["tokens"];
     const int64_t prompt = item["prompt_len"];
-    ModelRunner runner(HearthTiny(), BestBackend(), {.chunk_size = 256});
+    ModelRunner runner(HearthTiny(), TestBackend(),
+                       {.chunk_size = 256, .kv_type = kOnGpu ? kernels::KvType::kF16 : kernels::KvType::kF32});
     const Score score = ScoreItem(item, runner.Run(tokens, decode ? prompt - 1 : static_cast<int64_t>(tokens.size())),
                                   HearthTiny().config.vocab_size);
-    EXPECT_LT(score.decisive_difference, 0.01);
-    EXPECT_LT(score.kl / score.rows, 1e-6);
-    kl += score.kl;
-    rows += score.rows;
+    if (!kOnGpu) {
+      EXPECT_LT(score.Mean(), 1e-6);
+    }
+    all.Add(score);
+    if (name != "book") without_book.Add(score);
   }
-  EXPECT_EQ(rows, 716u);
-  EXPECT_LE(kl / rows, 1e-6);
-  std::printf("panel, %s: KL %.2e over %zu rows\n", decode ? "decode" : "prefill", kl / rows, rows);
+  const double top1 = 1 - double(all.wrong) / double(all.kl.size());
+  std::printf("panel, %s: KL %.2e, without book %.2e, median %.2e, top-1 %.4f, largest margin of a wrong one %.3f\n",
+              decode ? "decode" : "prefill", all.Mean(), without_book.Mean(), all.Median(), top1, all.wrong_margin);
+  EXPECT_EQ(all.kl.size(), 716u);
+  EXPECT_LE(all.Mean(), limit.kl);
+  EXPECT_LE(without_book.Mean(), limit.kl_without_book);
+  EXPECT_LE(all.Median(), limit.median);
+  EXPECT_GE(top1, limit.top1);
+  EXPECT_LT(all.wrong_margin, limit.margin);
 }
 
 TEST(HearthTiny, PrefillAgreesWithThePanel) { ExpectPanel(false); }
