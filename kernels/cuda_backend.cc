@@ -29,6 +29,11 @@ Backend MakeCudaBackend() {
   b.hc_spread = cuda::HcSpread;
   b.head_norm = cuda::HeadNorm;
   b.rms_norm = cuda::RmsNorm;
+  b.short_conv = cuda::ShortConv;
+  b.kda_prepare = cuda::KdaPrepare;
+  b.kda_recurrent = cuda::KdaRecurrent;
+  b.kda_chunked = cuda::KdaChunked;
+  b.kda_output = cuda::KdaOutput;
   return b;
 }
 

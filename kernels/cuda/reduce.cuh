@@ -11,23 +11,28 @@ __device__ inline float WarpSum(float v) {
   return v;
 }
 
+// One level of WarpSums: a lane gives away one half of its kLeft sums and keeps the other.
+template <int kLeft, int kApart, int N>
+__device__ inline void FoldSums(float (&v)[N]) {
+  if constexpr (kLeft > 1) {
+    const bool upper = (threadIdx.x & kApart) != 0;
+#pragma unroll
+    for (int i = 0; i < kLeft / 2; ++i) {
+      const float low = v[i], high = v[i + kLeft / 2];
+      v[i] = (upper ? high : low) + __shfl_xor_sync(kAllLanes, upper ? low : high, kApart);
+    }
+    FoldSums<kLeft / 2, kApart / 2>(v);
+  } else if constexpr (kApart > 0) {
+    v[0] += __shfl_xor_sync(kAllLanes, v[0], kApart);
+    FoldSums<1, kApart / 2>(v);
+  }
+}
+
 // N <= 32 sums at once, N a power of two, each the same tree as WarpSum. Lane l gets sum number l / (32 / N). `v` is
 // used up.
 template <int N>
 __device__ inline float WarpSums(float (&v)[N]) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  int apart = 16;
-#pragma unroll
-  for (int n = N / 2; n > 0; n /= 2, apart /= 2) {
-    const bool upper = (lane & apart) != 0;
-#pragma unroll
-    for (int i = 0; i < n; ++i) {
-      const float other = __shfl_xor_sync(kAllLanes, upper ? v[i] : v[i + n], apart);
-      v[i] = (upper ? v[i + n] : v[i]) + other;
-    }
-  }
-#pragma unroll
-  for (; apart > 0; apart /= 2) v[0] += __shfl_xor_sync(kAllLanes, v[0], apart);
+  FoldSums<N, 16>(v);
   return v[0];
 }
 
