@@ -23,6 +23,7 @@ Backend MakeCudaBackend() {
   b.streams = &CudaStreamOps();
   b.embed = cuda::Embed;
   b.linear = cuda::Linear;
+  b.head_linear = cuda::HeadLinear;
   b.swiglu = cuda::Swiglu;
   b.expert_batch = cuda::ExpertBatch;
   b.hc_mix = cuda::HcMix;
