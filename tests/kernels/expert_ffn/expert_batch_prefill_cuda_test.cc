@@ -14,9 +14,9 @@ namespace hearth::kernels {
 namespace {
 
 using testing::DeviceCopy;
-using testing::MatrixSpec;
+using hearth::testing::MatrixSpec;
 using testing::RelativeError;
-using testing::TestMatrix;
+using hearth::testing::TestMatrix;
 
 struct Case {
   const char* name;

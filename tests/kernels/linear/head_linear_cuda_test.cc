@@ -25,8 +25,8 @@ std::vector<float> Normals(Dim count, std::mt19937& rng) {
   return values;
 }
 
-std::vector<float> Run(const Backend& backend, const Shape& s, const std::vector<float>& w, const std::vector<float>& x,
-                       Dim first, Dim rows, Phase phase) {
+std::vector<float> HeadProducts(const Backend& backend, const Shape& s, const std::vector<float>& w,
+                                const std::vector<float>& x, Dim first, Dim rows, Phase phase) {
   DeviceCopy device;
   const bool cuda = &backend != &RefBackend();
   const std::vector<float> some(x.begin() + first * s.heads * s.in, x.begin() + (first + rows) * s.heads * s.in);
@@ -58,8 +58,8 @@ TEST(HeadLinearCuda, MatchesTheReference) {
     for (const Phase phase : {Phase::kDecode, Phase::kPrefill}) {
       for (const Dim rows : {1, 8, 9, 150}) {
         const std::vector<float> x = Normals(rows * s.heads * s.in, rng);
-        const double error =
-            RelativeError(Run(CudaBackend(), s, w, x, 0, rows, phase), Run(RefBackend(), s, w, x, 0, rows, phase));
+        const double error = RelativeError(HeadProducts(CudaBackend(), s, w, x, 0, rows, phase),
+                                           HeadProducts(RefBackend(), s, w, x, 0, rows, phase));
         const double bound = phase == Phase::kDecode ? 1e-6 : 48 * 0x1p-23;
         std::printf("head_linear %s, %lld heads %lld x %lld, rows %lld: error %.2e, allowed %.2e\n",
                     phase == Phase::kDecode ? "decode" : "prefill", static_cast<long long>(s.heads),
@@ -77,9 +77,9 @@ TEST(HeadLinearCuda, RowsDoNotDependOnTheirNumberAndRepeat) {
     const std::vector<float> w = Normals(s.heads * s.in * s.out, rng);
     const std::vector<float> x = Normals(140 * s.heads * s.in, rng);
     for (const Phase phase : {Phase::kDecode, Phase::kPrefill}) {
-      const std::vector<float> together = Run(CudaBackend(), s, w, x, 0, 140, phase);
-      for (const auto [first, rows] : {std::pair<Dim, Dim>{0, 1}, {7, 2}, {100, 40}, {139, 1}, {0, 140}}) {
-        const std::vector<float> part = Run(CudaBackend(), s, w, x, first, rows, phase);
+      const std::vector<float> together = HeadProducts(CudaBackend(), s, w, x, 0, 140, phase);
+      for (const auto& [first, rows] : {std::pair<Dim, Dim>{0, 1}, {7, 2}, {100, 40}, {139, 1}, {0, 140}}) {
+        const std::vector<float> part = HeadProducts(CudaBackend(), s, w, x, first, rows, phase);
         EXPECT_TRUE(std::equal(part.begin(), part.end(), together.begin() + first * s.heads * s.out))
             << "rows from " << first << ", " << rows;
       }

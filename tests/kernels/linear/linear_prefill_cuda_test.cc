@@ -14,9 +14,9 @@ namespace hearth::kernels {
 namespace {
 
 using testing::DeviceCopy;
-using testing::MatrixSpec;
+using hearth::testing::MatrixSpec;
 using testing::RelativeError;
-using testing::TestMatrix;
+using hearth::testing::TestMatrix;
 
 // EXL3: rotated activations are rounded to fp16, whose unit roundoff is 2^-11; weights are exact and sums fp32. Plain:
 // both operands keep 22 bits (2^-22 each); fp32 sums of a tensor core may truncate, up to 2^-23 for each of up to 100
@@ -169,7 +169,7 @@ TEST(LinearPrefillCuda, RowsDoNotDependOnTheirNumber) {
     const TestMatrix matrix = TestMatrix::Random(spec, rng);
     const std::vector<float> x = Normals(300 * spec.in, rng);
     const std::vector<float> together = OnGpu(matrix.view(), x, spec.in, 0, 300, 0);
-    for (const auto [first, rows] : {std::pair<Dim, Dim>{0, 1}, {17, 1}, {127, 2}, {64, 129}, {299, 1}}) {
+    for (const auto& [first, rows] : {std::pair<Dim, Dim>{0, 1}, {17, 1}, {127, 2}, {64, 129}, {299, 1}}) {
       const std::vector<float> part = OnGpu(matrix.view(), x, spec.in, first, rows, 0);
       EXPECT_TRUE(std::equal(part.begin(), part.end(), together.begin() + first * spec.out))
           << static_cast<int>(kind) << " rows from " << first << ", " << rows;
