@@ -127,6 +127,16 @@ void Worker::SumMemory(const ModelConfig& model, uint64_t dense_bytes, const Hom
                           .least_slots = model.num_experts_per_tok};
   memory_ = ValueOrThrow(PlanMemory(needs, DeviceLimits(config_, kernels_)), config_.model);
   LogLines("memory", memory_.Table());
+  if (on_host) return;
+  const uint64_t lent = std::min(GibToBytes(config_.elastic_gb), memory_.arena_bytes);
+  const int64_t wanted = settings_.chunk_size;
+  settings_.chunk_size =
+      ChunkThatFits(wanted, lent, [&](int64_t rows) { return StepBuffers::ActivationBytes(model, rows); });
+  if (settings_.chunk_size != wanted) {
+    Log(LogLevel::kWarning, "option",
+        {{"text", StrCat("-chunk_size ", wanted, " lowered to ", settings_.chunk_size, ": the expert cache can lend ",
+                         FormatBytes(lent), " to prefill; raise GLM53_VRAM_GB or GLM53_EC_ELASTIC_GB")}});
+  }
 }
 
 // Attaching goes on beside everything else: the daemon may come later, or never.

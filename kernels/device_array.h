@@ -4,38 +4,42 @@
 #include <cstdint>
 #include <new>
 #include <span>
-#include <utility>
 
 #include "kernels/backend.h"
 
 namespace hearth::kernels {
 
 // An array in a backend's memory that only grows. Contents are lost when it grows. Throws std::bad_alloc without room.
+// It may also stand in memory that somebody else owns, until it is released or used elsewhere.
 template <typename T>
 class DeviceArray {
  public:
   explicit DeviceArray(const Backend& backend) : backend_(&backend) {}
-  ~DeviceArray() { backend_->memory->release(data_); }
-  DeviceArray(DeviceArray&& other) noexcept
-      : backend_(other.backend_), data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
-  DeviceArray& operator=(DeviceArray&& other) noexcept {
-    std::swap(backend_, other.backend_);
-    std::swap(data_, other.data_);
-    std::swap(size_, other.size_);
-    return *this;
-  }
+  ~DeviceArray() { Release(); }
+  DeviceArray(const DeviceArray&) = delete;
+  DeviceArray& operator=(const DeviceArray&) = delete;
 
   T* data() const { return data_; }
   int64_t size() const { return size_; }
 
   void Grow(int64_t count) {
     if (count <= size_) return;
-    backend_->memory->release(data_);
-    data_ = nullptr;
-    size_ = 0;
+    Release();
     data_ = static_cast<T*>(backend_->memory->allocate(static_cast<size_t>(count) * sizeof(T)));
     if (data_ == nullptr) throw std::bad_alloc();
     size_ = count;
+  }
+  void Use(T* memory, int64_t count) {
+    Release();
+    data_ = memory;
+    size_ = count;
+    borrowed_ = true;
+  }
+  void Release() {
+    if (!borrowed_) backend_->memory->release(data_);
+    data_ = nullptr;
+    size_ = 0;
+    borrowed_ = false;
   }
   // Grows where needed and copies `values` to the front.
   void Assign(std::span<const T> values) {
@@ -47,6 +51,7 @@ class DeviceArray {
   const Backend* backend_;
   T* data_ = nullptr;
   int64_t size_ = 0;
+  bool borrowed_ = false;
 };
 
 // Host memory that transfers reach at full speed; grows like DeviceArray.

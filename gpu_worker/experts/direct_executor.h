@@ -17,6 +17,8 @@ class DirectExecutor : public MoeExecutor {
   Status BeginDecode(const MoeStep& step) override;
   Status FinishDecode(const MoeStep& step) override;
   Status Prefill(const MoeStep& step, int next_moe_layer, const std::function<bool()>& cancelled) override;
+  std::byte* LendActivations(uint64_t) override { return nullptr; }
+  void TakeBackActivations() override {}
 
  private:
   void Run(const MoeStep& step, kernels::Phase phase);

@@ -31,6 +31,8 @@ class LaneExecutor : public MoeExecutor {
   Status BeginDecode(const MoeStep& step) override;
   Status FinishDecode(const MoeStep& step) override;
   Status Prefill(const MoeStep& step, int next_moe_layer, const std::function<bool()>& cancelled) override;
+  std::byte* LendActivations(uint64_t bytes) override { return prefill_.LendActivations(bytes); }
+  void TakeBackActivations() override { prefill_.TakeBackActivations(); }
 
   LaneSnapshot stats() const { return Snapshot(stats_); }
   ExpertCache::Comparison Verify(uint32_t samples) { return cache_.Verify(samples); }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 
@@ -13,13 +14,13 @@ namespace hearth {
 // Every pick gets a row of its own in pick_out, so neither the source of an expert nor the order of work can change
 // the sum that the graph forms afterwards.
 struct MoeStep {
-  int moe_layer = 0;                   // ordinal among the MoE layers
-  const kernels::Real* x = nullptr;    // [rows, hidden]
+  int moe_layer = 0;                      // ordinal among the MoE layers
+  const kernels::Real* x = nullptr;       // [rows, hidden]
   const kernels::Real* x_host = nullptr;  // the same in host memory; decode only
-  const int32_t* ids = nullptr;        // [rows, top_k], ascending within a row; host memory
+  const int32_t* ids = nullptr;           // [rows, top_k], ascending within a row; host memory
   int64_t rows = 0;
   int top_k = 0;
-  kernels::Real* pick_out = nullptr;   // [rows, top_k, hidden]
+  kernels::Real* pick_out = nullptr;  // [rows, top_k, hidden]
 };
 
 class MoeExecutor {
@@ -29,12 +30,18 @@ class MoeExecutor {
   // Starts the part of a decode step that needs no GPU (publishes CPU picks). `Finish` must follow; between the two the
   // graph runs the shared expert.
   virtual Status BeginDecode(const MoeStep& step) = 0;
-  // Computes hits and PCIe misses, waits for the CPU lane (with its deadline and fallback). On return pick_out is whole.
+  // Computes hits and PCIe misses, waits for the CPU lane (with its deadline and fallback). On return pick_out is
+  // whole.
   virtual Status FinishDecode(const MoeStep& step) = 0;
 
   // Prefill never uses the CPU lane. `next_moe_layer` (or -1) is staged while this layer computes. `cancelled` is asked
   // about every 256 MB of copying; when it says yes the call returns kCancelled.
   virtual Status Prefill(const MoeStep& step, int next_moe_layer, const std::function<bool()>& cancelled) = 0;
+
+  // Memory for the activations of a chunk, lent by the expert cache until it is given back. Null: the cache has none to
+  // spare or need not, take your own.
+  virtual std::byte* LendActivations(uint64_t bytes) = 0;
+  virtual void TakeBackActivations() = 0;
 };
 
 }  // namespace hearth

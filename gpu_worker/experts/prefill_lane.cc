@@ -77,7 +77,8 @@ void PrefillLane::Borrow() {
   const auto lock = cache_.Lock();
   const cache::View view = cache_.view();
   if (cache::FreeSlots(view) >= view.keys - view.state->used) return;
-  const auto elastic = static_cast<int64_t>(options_.elastic_bytes / home_.record_stride());
+  const auto elastic = static_cast<int64_t>(options_.elastic_bytes / home_.record_stride()) -
+                       static_cast<int64_t>(lent_activations_.size());
   const auto stage = static_cast<int64_t>(options_.stage_bytes / home_.record_stride());
   const int64_t per_buffer =
       std::min({static_cast<int64_t>(home_.experts()), stage, elastic / 2,
@@ -199,6 +200,28 @@ void PrefillLane::ReturnSlots() {
   if (lent_.empty()) return;
   const auto lock = cache_.Lock();
   TakeBackAll(cache_.view(), lent_);
+  cache_.CopyCounters(stats_);
+}
+
+std::byte* PrefillLane::LendActivations(uint64_t bytes) {
+  if (backend_.memory->is_host) return nullptr;  // nothing is short there
+  const auto want = static_cast<int32_t>((bytes + home_.record_stride() - 1) / home_.record_stride());
+  if (want > static_cast<int32_t>(lent_activations_.size())) {
+    ReturnSlots();
+    TakeBackActivations();
+    if (want > cache_.slots() - cache_.slots() / kSlotsKept) return nullptr;
+    const auto lock = cache_.Lock();
+    LendChunks(cache_.view(), want, want, lent_activations_);
+    cache_.CopyCounters(stats_);
+  }
+  if (lent_activations_.empty()) return nullptr;
+  return cache_.slot(*std::min_element(lent_activations_.begin(), lent_activations_.end()));
+}
+
+void PrefillLane::TakeBackActivations() {
+  if (lent_activations_.empty()) return;
+  const auto lock = cache_.Lock();
+  TakeBackAll(cache_.view(), lent_activations_);
   cache_.CopyCounters(stats_);
 }
 

@@ -28,6 +28,9 @@ class PrefillLane {
   Status Run(const MoeStep& step, int next_moe_layer, const std::function<bool()>& cancelled);
   // Gives lent slots back to the cache; staged copies are dropped.
   void ReturnSlots();
+  // On a device, the upper end of the arena as one piece; null when it is too small for that.
+  std::byte* LendActivations(uint64_t bytes);
+  void TakeBackActivations();
   bool borrowing() const { return !lent_.empty(); }
 
  private:
@@ -64,7 +67,8 @@ class PrefillLane {
   PickGroups picks_;
   std::vector<int32_t> slot_of_group_;
   std::vector<int32_t> pinned_;
-  std::vector<int32_t> lent_;
+  std::vector<int32_t> lent_;              // for staging
+  std::vector<int32_t> lent_activations_;  // neighbours
   Buffer buffers_[CopyEngine::kCopyBatches];
 };
 

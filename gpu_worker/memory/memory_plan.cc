@@ -60,4 +60,14 @@ Result<MemoryPlan> PlanMemory(const MemoryNeeds& needs, const MemoryLimits& limi
   return plan;
 }
 
+int64_t ChunkThatFits(int64_t wanted, uint64_t lent_bytes, const std::function<uint64_t(int64_t)>& activation_bytes) {
+  constexpr int64_t kBlock = 64;
+  constexpr double kShare = 0.5;
+  int64_t chunk = wanted;
+  while (chunk > kBlock && static_cast<double>(activation_bytes(chunk)) > kShare * static_cast<double>(lent_bytes)) {
+    chunk = std::max(kBlock, chunk / 2 / kBlock * kBlock);
+  }
+  return chunk;
+}
+
 }  // namespace hearth

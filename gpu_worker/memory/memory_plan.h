@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -45,5 +46,9 @@ struct MemoryPlan {
 
 // FAILED_PRECONDITION with the sum and the options that would help when it does not fit.
 Result<MemoryPlan> PlanMemory(const MemoryNeeds& needs, const MemoryLimits& limits);
+
+// The largest chunk of `wanted` tokens halved so often that its activations take at most the share of the lent memory
+// that leaves room for staging beside them; never below 64. `activation_bytes` is that of a chunk length.
+int64_t ChunkThatFits(int64_t wanted, uint64_t lent_bytes, const std::function<uint64_t(int64_t)>& activation_bytes);
 
 }  // namespace hearth

@@ -36,7 +36,8 @@ void Decoder::BeginChunk(SequenceStore::Slot slot, std::span<const int32_t> toke
   HEARTH_CHECK(count > 0 && count <= limits_.chunk_size, StrCat("a chunk of ", count, " tokens"));
   chunk_.slot = slot;
   chunk_.layers_done = 0;
-  Begin(chunk_.buffers, {{.slot = slot, .row_begin = 0, .row_count = count, .position = store_.length(slot)}}, tokens);
+  Begin(chunk_.buffers, {{.slot = slot, .row_begin = 0, .row_count = count, .position = store_.length(slot)}}, tokens,
+        experts_.LendActivations(StepBuffers::ActivationBytes(config_, count)));
 }
 
 Status Decoder::StepLayer(const std::function<bool()>& cancelled) {
@@ -48,7 +49,6 @@ Status Decoder::StepLayer(const std::function<bool()>& cancelled) {
 
 bool Decoder::chunk_done() const { return chunk_.layers_done == layer_count(); }
 int Decoder::chunk_layer() const { return std::max(chunk_.layers_done, 0); }
-void Decoder::AbandonChunk() { chunk_.layers_done = -1; }
 
 void Decoder::ChunkLogits(int64_t begin, int64_t count, Real* logits) {
   HEARTH_CHECK(chunk_done() && begin >= 0 && begin + count <= chunk_.buffers.rows, "logits of rows that are not there");
@@ -75,9 +75,17 @@ Status Decoder::Decode(std::span<const DecodeRow> rows, Real* logits) {
   return Status::Ok();
 }
 
-void Decoder::Begin(StepBuffers& b, std::vector<StepSegment> segments, std::span<const int32_t> tokens) {
+void Decoder::AbandonChunk() {
+  chunk_.layers_done = -1;
+  if (ops_.memory->is_host) return;  // memory of its own, kept for the next one
+  chunk_.buffers.GiveBack(config_);
+  experts_.TakeBackActivations();
+}
+
+void Decoder::Begin(StepBuffers& b, std::vector<StepSegment> segments, std::span<const int32_t> tokens,
+                    std::byte* lent) {
   for (int32_t id : tokens) HEARTH_CHECK(id >= 0 && id < config_.vocab_size, StrCat("token id ", id));
-  b.Prepare(config_, store_, std::move(segments), tokens);
+  b.Prepare(config_, store_, std::move(segments), tokens, lent);
   ops_.embed(ops_.stream, {.table = weights_.embedding,
                            .kind = weights_.embedding_kind,
                            .ids = b.token_ids.data(),
@@ -235,38 +243,48 @@ void Decoder::Mla(StepBuffers& b, const MlaWeights& w, int layer, Phase phase) {
   EmitIds("selected_count", layer, b.selected_count.data(), b.rows, 1);
 
   Linear(phase, b.low_rank.data(), b.rows, w.q_b, b.wide_a.data());
-  Real* ql = b.attention.data();
-  Real* ol = ql + b.rows * heads * rank;
-  ops_.head_linear(ops_.stream, {.x = b.wide_a.data(),
-                                 .rows = b.rows,
-                                 .heads = heads,
-                                 .in = config_.qk_nope_head_dim,
-                                 .out = rank,
-                                 .w = w.absorb_k,
-                                 .y = ql,
-                                 .phase = phase});
-  ops_.latent_attention(ops_.stream, {.ql = ql,
-                                      .rows = b.rows,
-                                      .heads = heads,
-                                      .rank = rank,
-                                      .where = where,
-                                      .kv_type = store_.kv_type(),
-                                      .pool = store_.latent_pool(mla_layer),
-                                      .selected = b.selected.data(),
-                                      .selected_count = b.selected_count.data(),
-                                      .selected_stride = config_.max_selected_pools(),
-                                      .kpool = config_.index_kpool,
-                                      .scale = static_cast<float>(1.0 / std::sqrt(double(config_.qk_nope_head_dim))),
-                                      .ol = ol});
-  ops_.head_linear(ops_.stream, {.x = ol,
-                                 .rows = b.rows,
-                                 .heads = heads,
-                                 .in = rank,
-                                 .out = config_.v_head_dim,
-                                 .w = w.absorb_v,
-                                 .y = b.wide_a.data(),
-                                 .phase = phase});
-  Linear(phase, b.wide_a.data(), b.rows, w.o, b.y.data());
+  const int64_t qk = config_.qk_nope_head_dim, v = config_.v_head_dim, selected = config_.max_selected_pools();
+  const int64_t block = std::min(b.rows, kAttentionBlockRows);
+  Real* const ql = b.attention.data();
+  Real* const ol = ql + block * heads * rank;
+  // Values take the place of the queries that are done; where they are wider, they need a place of their own.
+  Real* const values = v <= qk ? b.wide_a.data() : b.wide_b.data();
+  for (int64_t first = 0; first < b.rows; first += block) {
+    const int64_t rows = std::min(block, b.rows - first);
+    kernels::RowPages here = where;
+    here.row_sequence += first;
+    here.row_position += first;
+    ops_.head_linear(ops_.stream, {.x = b.wide_a.data() + first * heads * qk,
+                                   .rows = rows,
+                                   .heads = heads,
+                                   .in = qk,
+                                   .out = rank,
+                                   .w = w.absorb_k,
+                                   .y = ql,
+                                   .phase = phase});
+    ops_.latent_attention(ops_.stream, {.ql = ql,
+                                        .rows = rows,
+                                        .heads = heads,
+                                        .rank = rank,
+                                        .where = here,
+                                        .kv_type = store_.kv_type(),
+                                        .pool = store_.latent_pool(mla_layer),
+                                        .selected = b.selected.data() + first * selected,
+                                        .selected_count = b.selected_count.data() + first,
+                                        .selected_stride = selected,
+                                        .kpool = config_.index_kpool,
+                                        .scale = static_cast<float>(1.0 / std::sqrt(double(qk))),
+                                        .ol = ol});
+    ops_.head_linear(ops_.stream, {.x = ol,
+                                   .rows = rows,
+                                   .heads = heads,
+                                   .in = rank,
+                                   .out = v,
+                                   .w = w.absorb_v,
+                                   .y = values + first * heads * v,
+                                   .phase = phase});
+  }
+  Linear(phase, values, b.rows, w.o, b.y.data());
 }
 
 void Decoder::SelectPools(StepBuffers& b, const IndexerWeights& w, const Real* query_latent, int mla_layer,

@@ -48,7 +48,8 @@ class Decoder {
   Status StepLayer(const std::function<bool()>& cancelled);
   bool chunk_done() const;
   int chunk_layer() const;  // layers done so far
-  // Forgets an unfinished chunk; its sequence must be closed.
+  // Forgets the chunk, finished or not, and gives back the memory that the expert cache lent it. The sequence of an
+  // unfinished one must be closed.
   void AbandonChunk();
   // Logits of rows [begin, begin + count) of the finished chunk, [count, vocab], to host memory.
   void ChunkLogits(int64_t begin, int64_t count, kernels::Real* logits);
@@ -68,7 +69,8 @@ class Decoder {
     int layers_done = -1;  // -1: no chunk
   };
 
-  void Begin(StepBuffers& b, std::vector<StepSegment> segments, std::span<const int32_t> tokens);
+  void Begin(StepBuffers& b, std::vector<StepSegment> segments, std::span<const int32_t> tokens,
+             std::byte* lent = nullptr);
   Status RunLayer(StepBuffers& b, int layer, Phase phase, const std::function<bool()>& cancelled);
   void Mix(StepBuffers& b, const MixerWeights& mixer, const float* norm);
   void Spread(StepBuffers& b);

@@ -5,6 +5,17 @@
 #include "common/base/check.h"
 
 namespace hearth {
+namespace {
+
+constexpr uint64_t kAlignment = 256;
+
+template <typename T>
+uint64_t ArrayBytes(const kernels::DeviceArray<T>&, int64_t count) {
+  return (static_cast<uint64_t>(count) * sizeof(T) + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+}  // namespace
+
 StepBuffers::StepBuffers(const kernels::Backend& b)
     : token_ids(b),
       row_sequence(b),
@@ -30,7 +41,7 @@ StepBuffers::StepBuffers(const kernels::Backend& b)
       selected_count(b) {}
 
 void StepBuffers::Prepare(const ModelConfig& c, const SequenceStore& store, std::vector<StepSegment> new_segments,
-                          std::span<const int32_t> tokens) {
+                          std::span<const int32_t> tokens, std::byte* lent) {
   segments = std::move(new_segments);
   rows = 0;
   page_stride = 1;
@@ -58,30 +69,54 @@ void StepBuffers::Prepare(const ModelConfig& c, const SequenceStore& store, std:
   row_position.Assign(host_position_);
   page_table.Assign(host_pages_);
 
+  ForEachActivation(c, rows, [&lent](auto& array, int64_t count) {
+    if (lent == nullptr) {
+      array.Grow(count);
+    } else {
+      array.Use(reinterpret_cast<decltype(array.data())>(lent), count);
+      lent += ArrayBytes(array, count);
+    }
+  });
+}
+
+void StepBuffers::GiveBack(const ModelConfig& config) {
+  ForEachActivation(config, 0, [](auto& array, int64_t) { array.Release(); });
+}
+
+uint64_t StepBuffers::ActivationBytes(const ModelConfig& config, int64_t rows) {
+  uint64_t bytes = 0;
+  StepBuffers(kernels::RefBackend()).ForEachActivation(config, rows, [&](auto& array, int64_t count) {
+    bytes += ArrayBytes(array, count);
+  });
+  return bytes;
+}
+
+template <typename F>
+void StepBuffers::ForEachActivation(const ModelConfig& c, int64_t count, F&& f) {
   const int64_t hc = c.hc_mult, d = c.hidden_size, w = c.kda_width();
   const int64_t mlp = std::max<int64_t>(c.intermediate_size, int64_t{c.n_shared_experts} * c.moe_intermediate_size);
   const int64_t queries = int64_t{c.mla_heads} * std::max(c.qk_nope_head_dim, c.v_head_dim);
   const int64_t index_queries = int64_t{c.index_n_heads} * c.index_head_dim;
   const int64_t widest =
       std::max({3 * w, mlp, queries, index_queries, int64_t{c.kv_lora_rank}, int64_t{c.index_head_dim}});
-  streams.Grow(rows * hc * d);
-  x.Grow(rows * d);
-  y.Grow(rows * d);
-  post.Grow(rows * hc);
-  comb.Grow(rows * hc * hc);
-  wide_a.Grow(rows * widest);
-  wide_b.Grow(rows * widest);
-  low_rank.Grow(rows * std::max(c.q_lora_rank, c.kda_head_dim));
-  heads.Grow(rows * std::max(c.kda_heads, c.index_n_heads));
-  gate.Grow(rows * w);
-  decay.Grow(rows * w);
-  beta.Grow(rows * c.kda_heads);
-  attention.Grow(rows * std::max(w, 2 * int64_t{c.mla_heads} * c.kv_lora_rank));
-  pick_ids.Grow(rows * c.num_experts_per_tok);
-  pick_weight.Grow(rows * c.num_experts_per_tok);
-  pick_out.Grow(rows * c.num_experts_per_tok * d);
-  selected.Grow(rows * c.max_selected_pools());
-  selected_count.Grow(rows);
+  f(streams, count * hc * d);
+  f(x, count * d);
+  f(y, count * d);
+  f(post, count * hc);
+  f(comb, count * hc * hc);
+  f(wide_a, count * widest);
+  f(wide_b, count * widest);
+  f(low_rank, count * std::max(c.q_lora_rank, c.kda_head_dim));
+  f(heads, count * std::max(c.kda_heads, c.index_n_heads));
+  f(gate, count * w);
+  f(decay, count * w);
+  f(beta, count * c.kda_heads);
+  f(attention, std::max(count * w, 2 * std::min(count, kAttentionBlockRows) * c.mla_heads * c.kv_lora_rank));
+  f(pick_ids, count * c.num_experts_per_tok);
+  f(pick_weight, count * c.num_experts_per_tok);
+  f(pick_out, count * c.num_experts_per_tok * d);
+  f(selected, count * c.max_selected_pools());
+  f(selected_count, count);
 }
 
 kernels::RowPages StepBuffers::where(int64_t page_tokens) const {

@@ -98,8 +98,12 @@ void Scheduler::EndChunk(Sequence& sequence) {
   if (spec.generate() != nullptr) {
     const std::span<float> row = std::span(logits_).first(static_cast<size_t>(engine_.vocab_size()));
     engine_.ChunkLogits(chunk_rows_ - 1, 1, row.data());
+    engine_.AbandonChunk();
     TakeGenerated(sequence, row);
-  } else if (sequence.fed == static_cast<int64_t>(spec.tokens.size())) {
+    return;
+  }
+  engine_.AbandonChunk();
+  if (sequence.fed == static_cast<int64_t>(spec.tokens.size())) {
     observer_.Scored(SecondsSince(sequence.request->submitted));
     End(sequence, Outcome{});
   } else {

@@ -44,7 +44,7 @@ class StepEngine {
   virtual void BeginChunk(Slot slot, std::span<const int32_t> tokens) = 0;
   virtual Status StepLayer(const std::function<bool()>& cancelled) = 0;
   virtual bool chunk_done() const = 0;
-  virtual void AbandonChunk() = 0;
+  virtual void AbandonChunk() = 0;  // finished or not
   virtual void ChunkLogits(int64_t begin, int64_t count, float* logits) = 0;
   virtual Status Decode(std::span<const Row> rows, float* logits) = 0;
 

@@ -50,5 +50,13 @@ TEST(MemoryPlan, RefusesWithTheSumAndWhatHelps) {
   EXPECT_EQ(PlanMemory(SomeNeeds(), {.vram_bytes = 8 * kGiB + 512 * kMiB + 80 * kMiB})->expert_slots, 8);
 }
 
+TEST(ChunkThatFits, HalvesUntilHalfOfTheLentMemoryIsEnough) {
+  const auto bytes = [](int64_t rows) { return static_cast<uint64_t>(rows) * 1000; };
+  EXPECT_EQ(ChunkThatFits(8192, 17'000'000, bytes), 8192);
+  EXPECT_EQ(ChunkThatFits(8192, 16'000'000, bytes), 4096);
+  EXPECT_EQ(ChunkThatFits(320, 400'000, bytes), 128);  // stays a multiple of 64
+  EXPECT_EQ(ChunkThatFits(8192, 0, bytes), 64);
+}
+
 }  // namespace
 }  // namespace hearth
