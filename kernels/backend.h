@@ -57,5 +57,8 @@ const Backend& RefBackend();
 // AVX2 + FMA + F16C with oneTBB. Only when HostHasAvx2().
 const Backend& Avx2Backend();
 bool HostHasAvx2();
+// AVX-512 with BW, DQ, VL, VBMI and VNNI: what the AVX-512 expert kernels need.
+bool HostHasAvx512();
+bool HostIsAmd();
 
 }  // namespace hearth::kernels

@@ -93,9 +93,13 @@ void StripProduct(const MatrixView& w, Dim strip, const float* x, Dim stride, Di
       PlainStripSums(w, strip, x, stride, rows, y);
     }
   }
+  FinishStrip(w, strip, rows, y);
+}
+
+void FinishStrip(const MatrixView& w, Dim strip, Dim rows, float* y) {
   for (Dim r = 0; r < rows; ++r) {
     float* row = y + r * kStripColumns;
-    if (exl3) RotateOutput(w.svh + strip * kStripColumns, row);
+    if (NeedsRotation(w)) RotateOutput(w.svh + strip * kStripColumns, row);
     if (w.bias != nullptr) AddBias(w, strip, row);
   }
 }

@@ -15,5 +15,7 @@ void RotateInput(const MatrixView& w, const float* x, float* rotated);
 // Strip `strip` of y for rows of x, rotated where needed: y [rows, 128], 64-byte aligned, finished with Hadamard,
 // scale and bias. Uses the panel slot of the thread's scratch.
 void StripProduct(const MatrixView& w, Dim strip, const float* x, Dim stride, Dim rows, float* y);
+// Its last part: sums in y -> Hadamard, scale and bias.
+void FinishStrip(const MatrixView& w, Dim strip, Dim rows, float* y);
 
 }  // namespace hearth::kernels::avx2

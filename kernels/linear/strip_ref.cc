@@ -105,6 +105,11 @@ void StripProduct(const MatrixView& w, Dim strip, const Real* rotated, Dim strid
     }
     for (Dim r = 0; r < rows; ++r) AddGroup(weights, rotated + r * stride + k, count, y + r * kStripColumns);
   }
+  FinishStrip(w, strip, rows, y);
+}
+
+void FinishStrip(const MatrixView& w, Dim strip, Dim rows, Real* y) {
+  const bool exl3 = w.kind == WeightKind::kExl3;
   for (Dim r = 0; r < rows; ++r) {
     Real* row = y + r * kStripColumns;
     if (exl3) Hadamard128(row);

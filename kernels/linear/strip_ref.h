@@ -15,5 +15,7 @@ void RotateInput(const MatrixView& w, const Real* x, Real* rotated);
 
 // Strip `strip` of y for rows of `rotated` (stride in Reals): y [rows, 128], finished with Hadamard, scale and bias.
 void StripProduct(const MatrixView& w, Dim strip, const Real* rotated, Dim stride, Dim rows, Real* y);
+// Its last part: sums in y -> Hadamard, scale and bias.
+void FinishStrip(const MatrixView& w, Dim strip, Dim rows, Real* y);
 
 }  // namespace hearth::kernels::ref

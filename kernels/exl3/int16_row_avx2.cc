@@ -1,0 +1,46 @@
+#include <immintrin.h>
+
+#include "kernels/exl3/int16_row.h"
+
+namespace hearth::kernels::avx2 {
+namespace {
+
+int32_t Fold(__m256i v, bool largest) {
+  alignas(32) int32_t lane[8];
+  _mm256_store_si256(reinterpret_cast<__m256i*>(lane), v);
+  int32_t all = lane[0];
+  for (int i = 1; i < 8; ++i) all = largest ? (lane[i] > all ? lane[i] : all) : all + lane[i];
+  return all;
+}
+
+}  // namespace
+
+void QuantizeBlock(const float* x, int16_t* values, float* scale, int32_t* start) {
+  const __m256i magnitude = _mm256_set1_epi32(0x7FFFFFFF);
+  __m256i largest = _mm256_setzero_si256();  // as bits, which puts NaN above all
+  for (Dim i = 0; i < kInt16Block; i += 8) {
+    largest = _mm256_max_epi32(largest, _mm256_and_si256(_mm256_castps_si256(_mm256_loadu_ps(x + i)), magnitude));
+  }
+  const int32_t bits = Fold(largest, true);
+  const float most = _mm_cvtss_f32(_mm_castsi128_ps(_mm_cvtsi32_si128(bits)));
+  const bool finite = bits < 0x7F800000;
+  if (!finite || !(most >= kInt16Least)) {
+    for (Dim i = 0; i < kInt16Block; ++i) values[i] = 0;
+    *start = 0;
+    *scale = finite ? 0.0f : __builtin_nanf("");
+    return;
+  }
+  *scale = most * (kMul1Alpha / kInt16Largest);
+  const __m256 inverse = _mm256_set1_ps(kInt16Largest / most);
+  __m256i sum = _mm256_setzero_si256();
+  for (Dim i = 0; i < kInt16Block; i += 16) {
+    const __m256i low = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x + i), inverse));
+    const __m256i high = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x + i + 8), inverse));
+    sum = _mm256_add_epi32(sum, _mm256_add_epi32(low, high));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(values + i),
+                        _mm256_permute4x64_epi64(_mm256_packs_epi32(low, high), 0xD8));
+  }
+  *start = -510 * Fold(sum, false);
+}
+
+}  // namespace hearth::kernels::avx2
