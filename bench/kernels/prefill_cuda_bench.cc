@@ -26,6 +26,7 @@ double LaunchMmaOnly(cudaStream_t stream, float* out, int blocks);
 namespace {
 
 using namespace hearth::kernels;  // NOLINT: a small program
+using hearth::kernels::cuda::GemmBlock;
 using hearth::kernels::cuda::GemmJob;
 using hearth::kernels::cuda::MatrixOperands;
 using hearth::kernels::cuda::RowsJob;
@@ -176,10 +177,15 @@ void StepCases(const Data& data) {
     if (Wanted("step gemm " + shape)) {
       cuda::MakeRows(Stream(), {&r, 1});
       cuda::MakeTiles(Stream(), {&t, 1});
-      Report("step gemm, rows 8192, " + shape, MedianSeconds([&](int) {
-               cuda::MultiplyTiles(Stream(), {&g, 1});
-             }),
-             2.0 * static_cast<double>(rows * in * out), 0);
+      for (const auto& [block, what] : {std::pair{GemmBlock::kNarrow, "narrow"},
+                                        {GemmBlock::kWide, "wide"},
+                                        {GemmBlock::kNarrowDeep, "narrow deep"},
+                                        {GemmBlock::kWideDeep, "wide deep"}}) {
+        if (!cuda::GemmBlockFits(block)) continue;
+        const double seconds = MedianSeconds([&](int) { cuda::MultiplyTiles(Stream(), {&g, 1}, block); });
+        Report(std::string("step gemm ") + what + ", rows 8192, " + shape, seconds,
+               2.0 * static_cast<double>(rows * in * out), 0);
+      }
     }
     for (void* memory : {static_cast<void*>(rows16), static_cast<void*>(row_scales), static_cast<void*>(tiles)}) {
       CudaBackend().memory->release(memory);

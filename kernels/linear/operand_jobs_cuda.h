@@ -72,7 +72,12 @@ struct GemmJob {
 
 void MakeRows(cudaStream_t stream, std::span<const RowsJob> jobs);
 void MakeTiles(cudaStream_t stream, std::span<const TilesJob> jobs);
+
+// Shapes of a block: one strip or two, 32 or 64 (deep) inputs at a time. They have the same bits, so that the amount of
+// work may choose; a deep wide block needs more shared memory than some GPUs have.
+enum class GemmBlock { kAuto, kNarrow, kWide, kNarrowDeep, kWideDeep };
+bool GemmBlockFits(GemmBlock block);
 // Sums run over ascending k in steps of 16 in fp32, whatever the number of rows and jobs.
-void MultiplyTiles(cudaStream_t stream, std::span<const GemmJob> jobs);
+void MultiplyTiles(cudaStream_t stream, std::span<const GemmJob> jobs, GemmBlock block = GemmBlock::kAuto);
 
 }  // namespace hearth::kernels::cuda

@@ -30,29 +30,59 @@ struct Shape {
   static_assert(kInputPadding % (16 * kChunks) == 0, "k is a whole number of stages");
 };
 
+// What a thread copies into every stage: pieces of 16 bytes of the activations, kThreads apart, then of the weights.
+// Only the addresses of stage 0 are computed; the rest is uniform or constant.
 template <typename S>
-__device__ void LoadStage(const GemmJob& job, int first_row, int first_strip, int stage_k, uint32_t shared) {
-  const int thread = static_cast<int>(threadIdx.x);
+struct StageLoader {
+  static constexpr int kRowPieces = kRowsPerBlock * S::kRowChunks / S::kThreads;
+  static constexpr int kRowStep = S::kThreads / S::kRowChunks;
+  static constexpr int kStripPieces = S::kStripBytes / 16 / S::kThreads;
+  static_assert(kRowStep % 8 == 0, "then the place in shared memory advances by the same step");
+  static_assert(kStripPieces * S::kThreads * 16 == S::kStripBytes, "a piece has one strip for all threads");
+
+  const char* x;
+  const char* tiles[S::kStrips];  // null: no such strip
+  uint32_t from[kRowPieces];      // scratch keeps rows far below 4 GiB
+  uint32_t valid = 0;             // bit per row piece
+  uint32_t to;
+
+  __device__ StageLoader(const GemmJob& job, int first_row, int first_strip) {
+    const int thread = static_cast<int>(threadIdx.x);
+    const int row = thread / S::kRowChunks, chunk = thread % S::kRowChunks;
+    x = reinterpret_cast<const char*>(job.x);
+    to = ActivationChunk<S::kRowChunks>(row, chunk) * 16;
 #pragma unroll
-  for (int i = 0; i < kRowsPerBlock * S::kRowChunks / S::kThreads; ++i) {
-    const int piece = thread + i * S::kThreads;
-    const int row = piece / S::kRowChunks, chunk = piece % S::kRowChunks;
-    const bool valid = first_row + row < job.rows;
-    const __half* from =
-        job.x + static_cast<int64_t>(valid ? first_row + row : 0) * job.k + stage_k * S::kChunks * 16 + chunk * 8;
-    CopyAsync16(shared + ActivationChunk<S::kRowChunks>(row, chunk) * 16, from, valid);
-  }
-  constexpr int kPieces = S::kStripBytes / 16;
-  const int64_t strip_pieces = int64_t{job.k / 16} * (kChunkBytes / 16);
+    for (int i = 0; i < kRowPieces; ++i) {
+      const int r = first_row + row + i * kRowStep;
+      from[i] = static_cast<uint32_t>(r < job.rows ? r : 0) * static_cast<uint32_t>(job.k) * 2 + chunk * 16;
+      valid |= (r < job.rows ? 1u : 0u) << i;
+    }
 #pragma unroll
-  for (int i = 0; i < S::kStrips * kPieces / S::kThreads; ++i) {
-    const int piece = thread + i * S::kThreads;
-    const int strip = first_strip + piece / kPieces;
-    const bool valid = strip < job.strips;
-    const uint4* from = job.tiles + (valid ? strip : 0) * strip_pieces + stage_k * kPieces + piece % kPieces;
-    CopyAsync16(shared + S::kRowBytes + piece * 16, from, valid);
+    for (int s = 0; s < S::kStrips; ++s) {
+      const int64_t strip_bytes = int64_t{job.k / 16} * kChunkBytes;
+      tiles[s] = first_strip + s < job.strips
+                     ? reinterpret_cast<const char*>(job.tiles) + (first_strip + s) * strip_bytes
+                     : nullptr;
+    }
   }
-}
+
+  __device__ void Load(int stage, uint32_t shared) const {
+#pragma unroll
+    for (int i = 0; i < kRowPieces; ++i) {
+      CopyAsync16(shared + to + i * S::kThreads * 16, x + stage * (S::kRowChunks * 16) + from[i], valid >> i & 1);
+    }
+    shared += S::kRowBytes + threadIdx.x * 16;
+#pragma unroll
+    for (int s = 0; s < S::kStrips; ++s) {
+      if (tiles[s] == nullptr) continue;  // nobody reads what lies there
+      const char* strip = tiles[s] + int64_t{stage} * S::kStripBytes + threadIdx.x * 16;
+#pragma unroll
+      for (int i = 0; i < kStripPieces; ++i) {
+        CopyAsync16(shared + s * S::kStripBytes + i * S::kThreads * 16, strip + i * S::kThreads * 16, true);
+      }
+    }
+  }
+};
 
 template <typename S>
 __device__ void MultiplyStage(uint32_t shared, float (&sums)[2][kColumnGroups][4]) {
@@ -111,7 +141,6 @@ __device__ void Rotate(float (&sums)[kColumnGroups][4], int at) {
 }
 
 __device__ void StoreOutputs(const GemmJob& job, int first_row, int strip, float (&sums)[2][kColumnGroups][4]) {
-  if (strip >= job.strips) return;  // the whole warp
   const int lane = static_cast<int>(threadIdx.x % 32);
   float* y[4];
   float scale[4];
@@ -173,11 +202,14 @@ __global__ void __launch_bounds__(S::kThreads) TileGemmKernel(const __grid_const
   const int first_row = m * kRowsPerBlock, first_strip = n * S::kStrips;
   const int steps = job.k / (16 * S::kChunks);
   const uint32_t shared = SharedAddress(memory);
+  const StageLoader<S> loader(job, first_row, first_strip);
+
+  const int warp = static_cast<int>(threadIdx.x / 32), strip = first_strip + warp / kRowWarps;
 
   float sums[2][kColumnGroups][4] = {};
 #pragma unroll
   for (int stage = 0; stage < S::kStages - 1; ++stage) {
-    if (stage < steps) LoadStage<S>(job, first_row, first_strip, stage, shared + stage * S::kStageBytes);
+    if (stage < steps) loader.Load(stage, shared + stage * S::kStageBytes);
     CommitCopies();  // also when empty: the wait below counts groups
   }
   int reading = 0, writing = S::kStages - 1;
@@ -185,14 +217,13 @@ __global__ void __launch_bounds__(S::kThreads) TileGemmKernel(const __grid_const
     WaitForCopies<S::kStages - 2>();
     __syncthreads();  // the stage is there for all, and all are done with the one that is loaded next
     const int next = step + S::kStages - 1;
-    if (next < steps) LoadStage<S>(job, first_row, first_strip, next, shared + writing * S::kStageBytes);
+    if (next < steps) loader.Load(next, shared + writing * S::kStageBytes);
     CommitCopies();
-    MultiplyStage<S>(shared + reading * S::kStageBytes, sums);
+    if (strip < job.strips) MultiplyStage<S>(shared + reading * S::kStageBytes, sums);
     reading = reading + 1 == S::kStages ? 0 : reading + 1;
     writing = writing + 1 == S::kStages ? 0 : writing + 1;
   }
-  const int warp = static_cast<int>(threadIdx.x / 32);
-  StoreOutputs(job, first_row + warp % kRowWarps * 32, first_strip + warp / kRowWarps, sums);
+  if (strip < job.strips) StoreOutputs(job, first_row + warp % kRowWarps * 32, strip, sums);
 }
 
 template <typename S>
@@ -210,20 +241,45 @@ void Launch(cudaStream_t stream, std::span<const GemmJob> jobs) {
   LaunchedOrDie("TileGemmKernel");
 }
 
-using Wide = Shape<2, 4, 2>;    // 96 KiB: what sm_86 and sm_89 allow a block
-using Narrow = Shape<1, 4, 2>;  // 64 KiB
+using Narrow = Shape<1, 4, 2>;      // 64 KiB of shared memory
+using Wide = Shape<2, 4, 2>;        // 96 KiB: what sm_86 and sm_89 allow a block
+using NarrowDeep = Shape<1, 3, 4>;  // 96 KiB
+using WideDeep = Shape<2, 3, 4>;    // 144 KiB
 
-}  // namespace
+template <typename S>
+bool Fits() {
+  static const bool fits = [] {
+    int device = 0, most = 0;
+    CudaOrDie(cudaGetDevice(&device), "cudaGetDevice");
+    CudaOrDie(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "cudaDeviceGetAttribute");
+    return S::kSharedBytes <= most;
+  }();
+  return fits;
+}
 
-void MultiplyTiles(cudaStream_t stream, std::span<const GemmJob> jobs) {
+GemmBlock Choose(std::span<const GemmJob> jobs) {
   int64_t wide_blocks = 0;
   for (const GemmJob& job : jobs) {
     wide_blocks += int64_t{(job.rows + kRowsPerBlock - 1) / kRowsPerBlock} * ((job.strips + 1) / 2);
   }
-  if (wide_blocks >= Multiprocessors()) {
-    Launch<Wide>(stream, jobs);
-  } else {
-    Launch<Narrow>(stream, jobs);
+  return wide_blocks >= Multiprocessors() ? GemmBlock::kWide : GemmBlock::kNarrow;
+}
+
+}  // namespace
+
+bool GemmBlockFits(GemmBlock block) { return block != GemmBlock::kWideDeep || Fits<WideDeep>(); }
+
+void MultiplyTiles(cudaStream_t stream, std::span<const GemmJob> jobs, GemmBlock block) {
+  switch (block == GemmBlock::kAuto ? Choose(jobs) : block) {
+    case GemmBlock::kAuto:
+    case GemmBlock::kNarrow:
+      return Launch<Narrow>(stream, jobs);
+    case GemmBlock::kWide:
+      return Launch<Wide>(stream, jobs);
+    case GemmBlock::kNarrowDeep:
+      return Launch<NarrowDeep>(stream, jobs);
+    case GemmBlock::kWideDeep:
+      return Launch<WideDeep>(stream, jobs);
   }
 }
 

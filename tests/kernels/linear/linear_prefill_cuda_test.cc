@@ -7,16 +7,17 @@
 #include <vector>
 
 #include "kernels/backend.h"
+#include "kernels/linear/matrix_operands_cuda.h"
 #include "tests/kernels/cuda/device_copy.h"
 #include "tests/support/test_matrix.h"
 
 namespace hearth::kernels {
 namespace {
 
-using testing::DeviceCopy;
 using hearth::testing::MatrixSpec;
-using testing::RelativeError;
 using hearth::testing::TestMatrix;
+using testing::DeviceCopy;
+using testing::RelativeError;
 
 // EXL3: rotated activations are rounded to fp16, whose unit roundoff is 2^-11; weights are exact and sums fp32. Plain:
 // both operands keep 22 bits (2^-22 each); fp32 sums of a tensor core may truncate, up to 2^-23 for each of up to 100
@@ -125,8 +126,7 @@ TEST(LinearPrefillCuda, DeepSums) {
   Compare({.in = 4096, .out = 256, .bits = 3}, 40, 0, rng);
 }
 
-// Two shapes of GEMM blocks, chosen by the amount of work.
-TEST(LinearPrefillCuda, ShapesOfBlocksDoNotShow) {
+TEST(LinearPrefillCuda, EnoughTilesForWideBlocks) {
   std::mt19937 rng(5);
   const MatrixSpec spec{.in = 128, .out = 128 * 140, .bits = 4};
   Compare(spec, 140, 0, rng);
@@ -135,6 +135,40 @@ TEST(LinearPrefillCuda, ShapesOfBlocksDoNotShow) {
   const std::vector<float> many = OnGpu(matrix.view(), x, spec.in, 0, 700, 0);
   const std::vector<float> few = OnGpu(matrix.view(), x, spec.in, 350, 1, 0);
   EXPECT_TRUE(std::equal(few.begin(), few.end(), many.begin() + 350 * spec.out));
+}
+
+TEST(LinearPrefillCuda, ShapesOfBlocksDoNotShow) {
+  std::mt19937 rng(11);
+  const MatrixSpec spec{.in = 1024, .out = 384, .bits = 3};
+  const Dim rows = 200;
+  const TestMatrix matrix = TestMatrix::Random(spec, rng);
+  DeviceCopy device;
+  const MatrixView w = device.Put(matrix.view());
+  const auto stream = static_cast<cudaStream_t>(CudaBackend().stream);
+  cuda::RowsJob r = cuda::RowsJobOf(w, rows);
+  r.x = device.Put(Normals(rows * spec.in, rng));
+  r.x_stride = spec.in;
+  r.out = device.Poisoned<__half>(rows * spec.in);
+  r.inverse_scale = device.Poisoned<float>(rows);
+  cuda::TilesJob t = cuda::TilesJobOf(w, 0, w.strips());
+  t.tiles = device.Poisoned<uint4>(spec.in * spec.out / 8);
+  cuda::MakeRows(stream, {&r, 1});
+  cuda::MakeTiles(stream, {&t, 1});
+  std::vector<float> first;
+  for (const cuda::GemmBlock block :
+       {cuda::GemmBlock::kNarrow, cuda::GemmBlock::kWide, cuda::GemmBlock::kNarrowDeep, cuda::GemmBlock::kWideDeep}) {
+    if (!cuda::GemmBlockFits(block)) continue;
+    cuda::GemmJob g = cuda::GemmJobOf(w, 0, w.strips(), rows);
+    g.x = r.out;
+    g.tiles = t.tiles;
+    g.row_scale = r.inverse_scale;
+    g.y = device.Poisoned<float>(rows * spec.out);
+    g.y_stride = spec.out;
+    cuda::MultiplyTiles(stream, {&g, 1}, block);
+    const std::vector<float> y = device.Get(g.y, rows * spec.out);
+    if (first.empty()) first = y;
+    EXPECT_EQ(y, first) << static_cast<int>(block);
+  }
 }
 
 // Every row is scaled by itself: rows of very different size have the accuracy of their own.
