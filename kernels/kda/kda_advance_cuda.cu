@@ -153,9 +153,8 @@ __global__ void __launch_bounds__(kThreads, 1)
     tile.AddWide(sh, t, column);
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      At(&sh.rows[t + 16 * i][column]) =
-          make_float4(values[i].x - tile.row[i].x, values[i].y - tile.row[i].y, values[i].z - tile.row[i].z,
-                      values[i].w - tile.row[i].w);
+      At(&sh.rows[t + 16 * i][column]) = make_float4(values[i].x - tile.row[i].x, values[i].y - tile.row[i].y,
+                                                     values[i].z - tile.row[i].z, values[i].w - tile.row[i].w);
     }
     __syncthreads();  // R is there, Kd is done with
     CopyWide(sh, block + kQDecayed);

@@ -8,8 +8,8 @@
 namespace hearth::kernels::cuda {
 namespace {
 
-// Blocks times heads that are prepared at once: enough to fill a GPU, and 68 MB, so that most of it is read back from the
-// cache. Which blocks share a launch shows in no bit.
+// Blocks times heads that are prepared at once: enough to fill a GPU, and 68 MB, so that most of it is read back from
+// the cache. Which blocks share a launch shows in no bit.
 constexpr Dim kUnits = 512;
 
 // Fills `runs` with up to `slots` blocks, from row `done` of segment `next` on, and moves both forward. A segment is in

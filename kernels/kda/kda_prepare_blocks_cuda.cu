@@ -8,11 +8,11 @@ namespace {
 
 using namespace kda_block;
 
-// One block of threads per 64 tokens of one head. Tokens are taken 16 at a time. No exponent is ever positive: sums of g
-// are formed from the nearer end, and keys are carried along with the decay up to the 16 tokens at hand.
+// One block of threads per 64 tokens of one head. Tokens are taken 16 at a time. No exponent is ever positive: sums of
+// g are formed from the nearer end, and keys are carried along with the decay up to the 16 tokens at hand.
 constexpr int kThreads = 256;
 constexpr int kPart = 16;
-constexpr int kStride = kChannels + 4;       // rows of 128 start in different banks
+constexpr int kStride = kChannels + 4;  // rows of 128 start in different banks
 constexpr int kLowerStride = kTokens + 4;
 
 struct Shared {

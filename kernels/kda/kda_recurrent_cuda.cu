@@ -8,8 +8,8 @@ namespace hearth::kernels::cuda {
 namespace {
 
 // A block has 32 value columns of one head: 8 quads of columns by 32 groups of key channels. The state lives in
-// registers from the first row to the last, so it is read and written once. A sum over key channels goes over a thread's
-// channels in ascending order, over the four groups of a warp as a tree, and over warps in ascending order.
+// registers from the first row to the last, so it is read and written once. A sum over key channels goes over a
+// thread's channels in ascending order, over the four groups of a warp as a tree, and over warps in ascending order.
 constexpr int kThreads = 256;
 constexpr int kColumns = 32;
 constexpr int kQuads = kColumns / 4;
@@ -18,9 +18,9 @@ constexpr int kWarps = kThreads / 32;
 
 // What every warp contributes to the sums of one row.
 struct WarpParts {
-  float4 read[kWarps][kQuads];    // k . S
-  float4 asked[kWarps][kQuads];   // q . S
-  float both[kWarps];             // q . k
+  float4 read[kWarps][kQuads];   // k . S
+  float4 asked[kWarps][kQuads];  // q . S
+  float both[kWarps];            // q . k
 };
 
 __device__ float SumOfGroups(float v) {
@@ -34,7 +34,8 @@ __device__ float& Part(float4& v, int i) { return i == 0 ? v.x : i == 1 ? v.y : 
 
 // kKeys, a multiple of 4: key channels of one thread.
 template <int kKeys>
-__global__ void __launch_bounds__(kThreads) KdaRecurrentKernel(const __grid_constant__ KdaSegmentList segments, KdaRuleArgs args, bool aligned) {
+__global__ void __launch_bounds__(kThreads)
+    KdaRecurrentKernel(const __grid_constant__ KdaSegmentList segments, KdaRuleArgs args, bool aligned) {
   __shared__ WarpParts parts[2];  // by parity of the row: one barrier a row is enough
   const KdaSegment& segment = segments.at[blockIdx.z];
   const int dim = static_cast<int>(args.dim), head = blockIdx.y;
@@ -96,8 +97,8 @@ __global__ void __launch_bounds__(kThreads) KdaRecurrentKernel(const __grid_cons
       asked = Add4(asked, mine.asked[w][quad]);
       both += mine.both[w];
     }
-    const float4 u = make_float4(beta * (v.x - read.x), beta * (v.y - read.y), beta * (v.z - read.z),
-                                 beta * (v.w - read.w));
+    const float4 u =
+        make_float4(beta * (v.x - read.x), beta * (v.y - read.y), beta * (v.z - read.z), beta * (v.w - read.w));
 #pragma unroll
     for (int i = 0; i < kKeys; ++i) s[i] = Fma4(keys[i], u, s[i]);
     // q . (S + k u) without a second reduction

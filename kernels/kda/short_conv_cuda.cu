@@ -32,7 +32,8 @@ __device__ void KeepLastRows(const KdaSegment& segment, const Line& line, Dim ch
 
 // A thread has one channel of up to kTile rows. kTaps 0 takes the number from the arguments.
 template <int kTaps>
-__global__ void __launch_bounds__(kThreads) ShortConvKernel(const __grid_constant__ KdaSegmentList segments, ShortConvArgs args) {
+__global__ void __launch_bounds__(kThreads)
+    ShortConvKernel(const __grid_constant__ KdaSegmentList segments, ShortConvArgs args) {
   const KdaSegment& segment = segments.at[blockIdx.z];
   const Dim channel = static_cast<Dim>(blockIdx.x) * kThreads + threadIdx.x;
   const Dim begin = static_cast<Dim>(blockIdx.y) * kTile;
@@ -70,7 +71,8 @@ __global__ void __launch_bounds__(kThreads) ShortConvKernel(const __grid_constan
   if (segment.row_count <= kTile) KeepLastRows(segment, line, channel);
 }
 
-__global__ void __launch_bounds__(kThreads) KeepHistoryKernel(const __grid_constant__ KdaSegmentList segments, ShortConvArgs args) {
+__global__ void __launch_bounds__(kThreads)
+    KeepHistoryKernel(const __grid_constant__ KdaSegmentList segments, ShortConvArgs args) {
   const KdaSegment& segment = segments.at[blockIdx.y];
   const Dim channel = static_cast<Dim>(blockIdx.x) * kThreads + threadIdx.x;
   if (channel >= args.channels || segment.row_count <= kTile) return;

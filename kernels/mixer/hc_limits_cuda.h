@@ -9,7 +9,8 @@ namespace hearth::kernels::cuda {
 constexpr int kMaxStreams = 16;
 
 inline void CheckStreams(Dim hc) {
-  if (hc > kMaxStreams) DieOfCuda(cudaErrorInvalidValue, "mixer: hc_mult is above 16, the most that the CUDA kernels take");
+  if (hc > kMaxStreams)
+    DieOfCuda(cudaErrorInvalidValue, "mixer: hc_mult is above 16, the most that the CUDA kernels take");
 }
 
 }  // namespace hearth::kernels::cuda

@@ -12,8 +12,8 @@ namespace {
 // Two launches. The first forms the R products with `fn` and the sum of squares, each cut into slices of 1024 values of
 // the streams; the second adds the slices of a row in ascending order and does the rest.
 //
-// A slice is one warp's: lane l takes quads l, l + 32, .. in ascending order, then the lanes are summed as one tree. Both
-// kernels below keep this order, so a row has the same bits whichever of them computes it.
+// A slice is one warp's: lane l takes quads l, l + 32, .. in ascending order, then the lanes are summed as one tree.
+// Both kernels below keep this order, so a row has the same bits whichever of them computes it.
 constexpr int kSlice = 1024;
 constexpr int kQuads = kSlice / 128;  // of one lane
 
@@ -253,8 +253,8 @@ void HcMix(void* stream, const HcMixArgs& args) {
   a.slices = (a.width + kSlice - 1) / kSlice;
   a.aligned = args.hidden % 4 == 0 && IsAligned16(args.streams) && IsAligned16(args.fn) &&
               IsAligned16(args.norm_weight) && IsAligned16(args.x);
-  a.partials = static_cast<float*>(
-      Scratch(static_cast<size_t>(args.rows) * a.slices * (a.products + 1) * sizeof(float)));
+  a.partials =
+      static_cast<float*>(Scratch(static_cast<size_t>(args.rows) * a.slices * (a.products + 1) * sizeof(float)));
 
   if (a.rows <= kFewRows) {
     const int units = a.slices * (a.products + 1);

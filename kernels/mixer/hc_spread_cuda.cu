@@ -42,7 +42,8 @@ void HcSpread(void* stream, const HcSpreadArgs& args) {
   if (args.rows == 0) return;
   CheckStreams(args.hc);
   const bool aligned = args.hidden % 4 == 0 && IsAligned16(args.streams) && IsAligned16(args.y);
-  const dim3 grid(static_cast<unsigned>(args.rows), static_cast<unsigned>((args.hidden + 4 * kThreads - 1) / (4 * kThreads)));
+  const dim3 grid(static_cast<unsigned>(args.rows),
+                  static_cast<unsigned>((args.hidden + 4 * kThreads - 1) / (4 * kThreads)));
   const cudaStream_t on = static_cast<cudaStream_t>(stream);
   if (args.hc == 4) {
     HcSpreadKernel<4><<<grid, kThreads, 0, on>>>(args, aligned);

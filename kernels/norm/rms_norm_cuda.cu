@@ -31,8 +31,7 @@ __global__ void __launch_bounds__(kThreads) RmsNormKernel(RmsNormArgs args, bool
 
 void RmsNorm(void* stream, const RmsNormArgs& args) {
   if (args.rows == 0) return;
-  const bool aligned =
-      args.dim % 4 == 0 && IsAligned16(args.x) && IsAligned16(args.weight) && IsAligned16(args.out);
+  const bool aligned = args.dim % 4 == 0 && IsAligned16(args.x) && IsAligned16(args.weight) && IsAligned16(args.out);
   RmsNormKernel<<<static_cast<unsigned>(args.rows), kThreads, 0, static_cast<cudaStream_t>(stream)>>>(args, aligned);
   LaunchedOrDie("rms_norm");
 }
