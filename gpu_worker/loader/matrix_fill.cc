@@ -97,9 +97,22 @@ void DenseExl3(const TensorSource& source, const MatrixPlan& plan, float* dense)
   });
 }
 
+// f(begin, end) for all strips of a matrix, in pieces and in any order.
+template <typename F>
+void ForEachStrips(const MatrixPlan& plan, F f) {
+  const Dim count = plan.out_padded / kBlock;
+  tbb::parallel_for(Dim{0}, (count + kStripsPerTask - 1) / kStripsPerTask, [&](Dim task) {
+    f(task * kStripsPerTask, std::min(count, (task + 1) * kStripsPerTask));
+  });
+}
+
 }  // namespace
 
 void FillStrips(const TensorSource& source, const MatrixPlan& plan, WeightKind plain, std::byte* strips) {
+  if (plan.quantized() && source.WriteStrips(*plan.data, 0, 0, strips)) {
+    ForEachStrips(plan, [&](Dim begin, Dim end) { source.WriteStrips(*plan.data, begin, end, strips); });
+    return;
+  }
   AlignedBuffer raw(plan.data->bytes);
   source.Read(*plan.data, raw.data());
   if (!plan.quantized()) {
@@ -115,11 +128,8 @@ void FillStrips(const TensorSource& source, const MatrixPlan& plan, WeightKind p
     kernels::PlainRepackStrips(from, plain, plan.in_features, plan.out_features, strips);
     return;
   }
-  const Dim count = plan.out_padded / kBlock;
-  tbb::parallel_for(Dim{0}, (count + kStripsPerTask - 1) / kStripsPerTask, [&](Dim task) {
-    const Dim begin = task * kStripsPerTask;
-    kernels::Exl3RepackStrips(raw.data(), plan.in_padded, plan.out_padded, plan.bits, begin,
-                              std::min(count, begin + kStripsPerTask), strips);
+  ForEachStrips(plan, [&](Dim begin, Dim end) {
+    kernels::Exl3RepackStrips(raw.data(), plan.in_padded, plan.out_padded, plan.bits, begin, end, strips);
   });
 }
 

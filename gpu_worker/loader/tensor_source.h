@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -38,6 +39,13 @@ class TensorSource {
   // Copies bytes [begin, begin + bytes) of a tensor. Thread-safe; throws StartupError naming file, tensor and reason.
   virtual void Read(const TensorInfo& tensor, uint64_t begin, uint64_t bytes, void* dst) const = 0;
   void Read(const TensorInfo& tensor, void* dst) const { Read(tensor, 0, tensor.bytes, dst); }
+
+  // Writes strips [begin, end) of an EXL3 matrix in the layout of kernels/matrix_view.h, when the source can make them
+  // without the file's order in between; false when it cannot. `strips` is the first strip of the matrix. Thread-safe.
+  virtual bool WriteStrips(const TensorInfo& /*trellis*/, kernels::Dim /*begin*/, kernels::Dim /*end*/,
+                           std::byte* /*strips*/) const {
+    return false;
+  }
 
   // What a message calls the source of a tensor: the file's path.
   virtual std::string Place(const TensorInfo& tensor) const = 0;
