@@ -34,12 +34,14 @@ void FillValues(uint64_t seed, uint64_t begin, uint64_t end, void* dst, F value_
 template <typename F>
 void FillReals(uint64_t seed, DType dtype, uint64_t begin, uint64_t end, void* dst, F real_of) {
   switch (dtype) {
-    case DType::kF32: return FillValues<float>(seed, begin, end, dst, real_of);
+    case DType::kF32:
+      return FillValues<float>(seed, begin, end, dst, real_of);
     case DType::kF16:
       return FillValues<uint16_t>(seed, begin, end, dst, [&](uint64_t w) { return FloatToF16(real_of(w)); });
     case DType::kBf16:
       return FillValues<uint16_t>(seed, begin, end, dst, [&](uint64_t w) { return FloatToBf16(real_of(w)); });
-    default: HEARTH_CHECK(false, StrCat("no random values of type ", DTypeName(dtype)));
+    default:
+      HEARTH_CHECK(false, StrCat("no random values of type ", DTypeName(dtype)));
   }
 }
 
@@ -65,7 +67,8 @@ void FillRandom(uint64_t seed, const ValueLaw& law, DType dtype, uint64_t begin,
         return (w & 1) != 0 ? -size : size;
       });
     case ValueLaw::Kind::kWord:
-    case ValueLaw::Kind::kVector: break;
+    case ValueLaw::Kind::kVector:
+      break;
   }
   HEARTH_CHECK(false, "this law is not random");
 }
@@ -80,7 +83,8 @@ void FillRandomStrips(uint64_t seed, Dim in_padded, Dim out_padded, uint32_t bit
   std::byte* to = strips + begin * k_tiles * 8 * words * 4;
   for (Dim strip = begin; strip < end; ++strip) {
     for (Dim kt = 0; kt < k_tiles; ++kt) {
-      uint64_t next = static_cast<uint64_t>((kt * n_strips + strip) * 8 * words / 2);  // 64-bit word in the file's order
+      uint64_t next =
+          static_cast<uint64_t>((kt * n_strips + strip) * 8 * words / 2);  // 64-bit word in the file's order
       for (int t = 0; t < 8; ++t, to += words * 4) {
         for (Dim w = 0; w < words; w += 2) {
           const uint64_t both = RandomWord(seed, next++);

@@ -24,7 +24,8 @@ struct ValueLaw {
   uint32_t word = 0;
 };
 
-// Elements [begin, end) of a tensor under kBits, kUniform or kSigned; dtype F32, F16, BF16 or, for kBits, a 2-byte type.
+// Elements [begin, end) of a tensor under kBits, kUniform or kSigned; dtype F32, F16, BF16 or, for kBits, a 2-byte
+// type.
 void FillRandom(uint64_t seed, const ValueLaw& law, DType dtype, uint64_t begin, uint64_t end, void* dst);
 
 // Strips [begin, end) of an EXL3 matrix whose trellis has kBits under `seed`, in the layout of kernels/matrix_view.h:

@@ -18,8 +18,8 @@ struct SyntheticTensor {
   uint64_t seed = 0;
 };
 
-// All tensors of a model of this shape, under the names and types of an EXL3 pack of GLM-5.3-Flash (docs/formats/exl3.md),
-// with scales that keep the residual streams' rms between 0.1 and 10 over 45 layers.
+// All tensors of a model of this shape, under the names and types of an EXL3 pack of GLM-5.3-Flash
+// (docs/formats/exl3.md), with scales that keep the residual streams' rms between 0.1 and 10 over 45 layers.
 std::vector<SyntheticTensor> ListSyntheticTensors(const ModelConfig& config, const SyntheticSettings& settings);
 
 }  // namespace hearth

@@ -6,11 +6,12 @@
 // hearth-synthetic SHAPE.json DIRECTORY: a synthetic model as a checkpoint on disk.
 int main(int argc, char** argv) {
   if (argc != 3) {
-    std::fprintf(stderr,
-                 "usage: hearth-synthetic SHAPE.json DIRECTORY\n"
-                 "Writes a model of random numbers as a checkpoint. SHAPE.json is a config.json with an object\n"
-                 "hearth_synthetic; tools/synthetic has some. The real shape takes 123 GB: the worker takes it without\n"
-                 "a disk, as --model synthetic:SHAPE.json.\n");
+    std::fprintf(
+        stderr,
+        "usage: hearth-synthetic SHAPE.json DIRECTORY\n"
+        "Writes a model of random numbers as a checkpoint. SHAPE.json is a config.json with an object\n"
+        "hearth_synthetic; tools/synthetic has some. The real shape takes 123 GB: the worker takes it without\n"
+        "a disk, as --model synthetic:SHAPE.json.\n");
     return 2;
   }
   constexpr uint64_t kShardBytes = 8'000'000'000;

@@ -46,7 +46,8 @@ std::string HeaderOf(const Tensors& tensors) {
   Json header = {{"__metadata__", {{"format", "pt"}}}};
   uint64_t offset = 0;
   for (const TensorInfo* t : tensors) {
-    header[t->name] = {{"dtype", DTypeName(t->dtype)}, {"shape", t->shape}, {"data_offsets", {offset, offset + t->bytes}}};
+    header[t->name] = {
+        {"dtype", DTypeName(t->dtype)}, {"shape", t->shape}, {"data_offsets", {offset, offset + t->bytes}}};
     offset += t->bytes;
   }
   return header.dump();

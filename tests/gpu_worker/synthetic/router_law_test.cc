@@ -39,7 +39,8 @@ TEST(RouterLaw, ClockThatAdmitsEveryMissHitsAboutThirtyNinePercent) {
     if (token == kWarm) before = view.state->counters;
     for (int layer = 0; layer < kLayers; ++layer) {
       for (int e = 0; e < kExperts; ++e) {
-        scores[static_cast<size_t>(e)] = {-1 / (1 + std::exp(-logit(random))) - bias[static_cast<size_t>(layer)][static_cast<size_t>(e)], e};
+        scores[static_cast<size_t>(e)] = {
+            -1 / (1 + std::exp(-logit(random))) - bias[static_cast<size_t>(layer)][static_cast<size_t>(e)], e};
       }
       std::partial_sort(scores.begin(), scores.begin() + kPicks, scores.end());
       std::vector<int32_t> pinned, missed;

@@ -120,7 +120,8 @@ TEST(SyntheticModel, RealShapeHasTheSizesOfTheRealPack) {
   EXPECT_EQ(files.tensors->Find("model.language_model.layers.3.self_attn.q_b_proj.trellis")->bytes, 15'728'640u);
   uint64_t total = 0;
   for (const std::string& name : files.tensors->Names()) total += files.tensors->Find(name)->bytes;
-  // docs/formats/exl3.md: 122,286,101,684 bytes are indexed in the real pack, a vision tower of about 0.6 GB among them.
+  // docs/formats/exl3.md: 122,286,101,684 bytes are indexed in the real pack, a vision tower of about 0.6 GB among
+  // them.
   EXPECT_NEAR(static_cast<double>(total), 122.286e9, 1.3e9);
 }
 
