@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
@@ -48,41 +49,102 @@ class Trace {
   SafetensorsFile file_;
 };
 
-// Of the larger of 1 and the tensor's largest value. The GPU rounds operands of matrix products to 16 bits, the errors
-// of the layers before included.
-constexpr double kTraceTolerance = kOnGpu ? 2e-2 : 1e-5;
+// Of the larger of 1 and the tensor's largest value; with 16-bit parts as tests/golden/README.md says.
+constexpr double kTraceTolerance = kOnGpu ? 1e-2 : 1e-5;
+// With 16 bits a close call among experts or pools may go the other way; such a position is on a way of its own from
+// there on. More than a few would be a mistake.
+constexpr size_t kMostFlips = kOnGpu ? 2 : 0;
 
-// Values of the traced positions.
-void ExpectRows(const std::vector<float>& want, const std::vector<Real>& got, const std::vector<int32_t>& positions,
-                const std::string& name) {
-  const size_t width = want.size() / positions.size();
-  double largest = 1;
-  for (float v : want) largest = std::max(largest, std::abs(double(v)));
-  double worst = 0;
-  for (size_t p = 0; p < positions.size(); ++p) {
-    for (size_t i = 0; i < width; ++i) {
-      worst = std::max(worst, std::abs(double(want[p * width + i]) - got[positions[p] * width + i]));
+// The traced positions of one tensor after the other against what the graph computed.
+class TraceComparison {
+ public:
+  TraceComparison(const Trace& trace, const std::map<std::string, std::vector<Real>>& recorded,
+                  const ModelConfig& config)
+      : trace_(trace), recorded_(recorded), config_(config), positions_(trace.Get<int32_t>("positions")) {}
+
+  // Compares the rows of positions that have not flipped.
+  void ExpectRows(const std::string& name, const std::vector<Real>& got) {
+    const auto want = trace_.Get<float>(name);
+    const size_t width = want.size() / positions_.size();
+    double largest = 1, worst = 0;
+    for (float v : want) largest = std::max(largest, std::abs(double(v)));
+    for (size_t p = 0; p < positions_.size(); ++p) {
+      if (flipped_.count(p) > 0) continue;
+      for (size_t i = 0; i < width; ++i) {
+        worst = std::max(worst, std::abs(double(want[p * width + i]) - got[positions_[p] * width + i]));
+      }
+    }
+    EXPECT_LE(worst, kTraceTolerance * largest) << name;
+    if (kOnGpu) std::printf("%-20s %.1e of %.3g\n", name.c_str(), worst / largest, largest);
+  }
+
+  void ExpectExperts(int layer) {
+    const auto want = trace_.Get<float>(Prefix(layer) + "router");
+    const auto& ids = recorded_.at(Prefix(layer) + "router_ids");
+    const auto& weights = recorded_.at(Prefix(layer) + "router_weights");
+    for (size_t p = 0; p < positions_.size(); ++p) {
+      std::map<int, double> wanted, got;
+      for (int k = 0; k < 4; ++k) {
+        wanted[int(want[p * 8 + 4 + k])] = want[p * 8 + k];
+        got[int(ids[positions_[p] * 4 + k])] = weights[positions_[p] * 4 + k];
+      }
+      bool same = true;
+      for (const auto& [expert, weight] : wanted) same = same && got.count(expert) > 0;
+      if (!same) {
+        Flip(p, Prefix(layer) + "router");
+        continue;
+      }
+      if (flipped_.count(p) > 0) continue;
+      for (const auto& [expert, weight] : wanted) EXPECT_NEAR(got[expert], weight, 2.5 * kTraceTolerance);
     }
   }
-  EXPECT_LE(worst, kTraceTolerance * largest) << name;
-  if (kOnGpu) std::printf("%-20s %.1e of %.3g\n", name.c_str(), worst / largest, largest);
-}
+
+  void ExpectSelection(int layer) {
+    const auto want = trace_.Get<int32_t>(Prefix(layer) + "topk");
+    const auto& selected = recorded_.at(Prefix(layer) + "selected");
+    const auto& counts = recorded_.at(Prefix(layer) + "selected_count");
+    const size_t stride = config_.max_selected_pools(), width = want.size() / positions_.size();
+    for (size_t p = 0; p < positions_.size(); ++p) {
+      const int at = positions_[p];
+      std::set<int> wanted, got;
+      for (size_t i = 0; i < width; ++i) {
+        if (want[p * width + i] >= 0) wanted.insert(want[p * width + i]);
+      }
+      for (int i = 0; i < int(counts[at]); ++i) {
+        for (int j = 0; j < config_.index_kpool; ++j)
+          got.insert(int(selected[at * stride + i]) * config_.index_kpool + j);
+      }
+      for (int t = (at + 1) / config_.index_kpool * config_.index_kpool; t <= at; ++t) got.insert(t);
+      if (got != wanted) Flip(p, Prefix(layer) + "topk");
+    }
+  }
+
+  size_t flips() const { return flipped_.size(); }
+  static std::string Prefix(int layer) { return "layer" + std::to_string(layer) + "."; }
+
+ private:
+  void Flip(size_t p, const std::string& where) {
+    if (flipped_.insert(p).second) std::printf("%s: another choice at position %d\n", where.c_str(), positions_[p]);
+  }
+
+  const Trace& trace_;
+  const std::map<std::string, std::vector<Real>>& recorded_;
+  const ModelConfig& config_;
+  const std::vector<int32_t> positions_;
+  std::set<size_t> flipped_;
+};
 
 TEST(HearthTiny, EveryLayerAgreesWithTheTrace) {
   const Trace trace;
-  const auto tokens = trace.Get<int32_t>("tokens"), positions = trace.Get<int32_t>("positions");
+  const auto tokens = trace.Get<int32_t>("tokens");
   const ModelConfig& c = HearthTiny().config;
   ModelRunner runner(HearthTiny(), TestBackend(), {});
   runner.Record();
   const std::vector<Real> logits = runner.Run(tokens, static_cast<int64_t>(tokens.size()));
-  ExpectRows(trace.Get<float>("logits"), logits, positions, "logits");
-
+  const auto& recorded = runner.recorded();
+  TraceComparison comparison(trace, recorded, c);
   for (int layer = 0; layer < c.num_hidden_layers; ++layer) {
-    const std::string prefix = "layer" + std::to_string(layer) + ".";
-    const auto& recorded = runner.recorded();
-    for (const char* name : {"attn_out", "mlp_out", "streams"}) {
-      ExpectRows(trace.Get<float>(prefix + name), recorded.at(prefix + name), positions, prefix + name);
-    }
+    const std::string prefix = TraceComparison::Prefix(layer);
     const auto& post = recorded.at(prefix + "attn_post");
     const auto& comb = recorded.at(prefix + "attn_comb");
     std::vector<Real> mixer;
@@ -90,44 +152,14 @@ TEST(HearthTiny, EveryLayerAgreesWithTheTrace) {
       mixer.insert(mixer.end(), &post[row * 4], &post[row * 4] + 4);
       mixer.insert(mixer.end(), &comb[row * 16], &comb[row * 16] + 16);
     }
-    ExpectRows(trace.Get<float>(prefix + "attn_hc"), mixer, positions, prefix + "attn_hc");
-
-    // With 16 bits a close call among experts or pools may go the other way.
-    if (c.is_moe[layer] && !kOnGpu) {
-      const auto want = trace.Get<float>(prefix + "router");
-      const auto& ids = recorded.at(prefix + "router_ids");
-      const auto& weights = recorded.at(prefix + "router_weights");
-      for (size_t p = 0; p < positions.size(); ++p) {
-        std::map<int, double> wanted, got;
-        for (int k = 0; k < 4; ++k) {
-          wanted[int(want[p * 8 + 4 + k])] = want[p * 8 + k];
-          got[int(ids[positions[p] * 4 + k])] = weights[positions[p] * 4 + k];
-        }
-        for (const auto& [expert, weight] : wanted) {
-          ASSERT_TRUE(got.count(expert)) << prefix << " position " << positions[p] << " expert " << expert;
-          EXPECT_NEAR(got[expert], weight, 2.5e-5);
-        }
-      }
-    }
-    if (c.layer_types[layer] == AttentionKind::kMla && !kOnGpu) {
-      const auto want = trace.Get<int32_t>(prefix + "topk");
-      const auto& selected = recorded.at(prefix + "selected");
-      const auto& counts = recorded.at(prefix + "selected_count");
-      const size_t stride = c.max_selected_pools(), width = want.size() / positions.size();
-      for (size_t p = 0; p < positions.size(); ++p) {
-        const int at = positions[p];
-        std::set<int> wanted, got;
-        for (size_t i = 0; i < width; ++i) {
-          if (want[p * width + i] >= 0) wanted.insert(want[p * width + i]);
-        }
-        for (int i = 0; i < int(counts[at]); ++i) {
-          for (int j = 0; j < c.index_kpool; ++j) got.insert(int(selected[at * stride + i]) * c.index_kpool + j);
-        }
-        for (int t = (at + 1) / c.index_kpool * c.index_kpool; t <= at; ++t) got.insert(t);
-        EXPECT_EQ(got, wanted) << prefix << "topk at position " << at;
-      }
-    }
+    comparison.ExpectRows(prefix + "attn_hc", mixer);
+    if (c.layer_types[layer] == AttentionKind::kMla) comparison.ExpectSelection(layer);
+    comparison.ExpectRows(prefix + "attn_out", recorded.at(prefix + "attn_out"));
+    if (c.is_moe[layer]) comparison.ExpectExperts(layer);
+    for (const char* name : {"mlp_out", "streams"}) comparison.ExpectRows(prefix + name, recorded.at(prefix + name));
   }
+  comparison.ExpectRows("logits", logits);
+  EXPECT_LE(comparison.flips(), kMostFlips);
 }
 
 struct Score {
