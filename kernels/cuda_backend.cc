@@ -35,6 +35,12 @@ Backend MakeCudaBackend() {
   b.kda_recurrent = cuda::KdaRecurrent;
   b.kda_chunked = cuda::KdaChunked;
   b.kda_output = cuda::KdaOutput;
+  b.store_latents = cuda::StoreLatents;
+  b.latent_attention = cuda::LatentAttention;
+  b.index_pool = cuda::IndexPool;
+  b.index_select = cuda::IndexSelect;
+  b.router = cuda::Router;
+  b.moe_combine = cuda::MoeCombine;
   return b;
 }
 

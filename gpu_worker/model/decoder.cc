@@ -274,7 +274,8 @@ void Decoder::Mla(StepBuffers& b, const MlaWeights& w, int layer, Phase phase) {
                                         .selected_stride = selected,
                                         .kpool = config_.index_kpool,
                                         .scale = static_cast<float>(1.0 / std::sqrt(double(qk))),
-                                        .ol = ol});
+                                        .ol = ol,
+                                        .phase = phase});
     ops_.head_linear(ops_.stream, {.x = ol,
                                    .rows = rows,
                                    .heads = heads,
@@ -351,7 +352,8 @@ Status Decoder::Moe(StepBuffers& b, const LayerWeights& w, int layer, Phase phas
                             .top_k = top_k,
                             .scale = config_.routed_scaling_factor,
                             .ids = b.pick_ids.data(),
-                            .weights = b.pick_weight.data()});
+                            .weights = b.pick_weight.data(),
+                            .phase = phase});
   Emit("router_weights", layer, b.pick_weight.data(), b.rows, top_k);
   EmitIds("router_ids", layer, b.pick_ids.data(), b.rows, top_k);
 

@@ -11,6 +11,13 @@ __device__ inline float WarpSum(float v) {
   return v;
 }
 
+// The maximum over the lanes of a warp, in every lane.
+__device__ inline float WarpMax(float v) {
+#pragma unroll
+  for (int apart = 16; apart > 0; apart /= 2) v = fmaxf(v, __shfl_xor_sync(kAllLanes, v, apart));
+  return v;
+}
+
 // One level of WarpSums: a lane gives away one half of its kLeft sums and keeps the other.
 template <int kLeft, int kApart, int N>
 __device__ inline void FoldSums(float (&v)[N]) {

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "kernels/cuda/host_device.h"
+#include "kernels/phase.h"
 #include "kernels/real.h"
 
 namespace hearth::kernels {
@@ -14,13 +16,15 @@ struct RowPages {
   Dim page_stride = 0;
   Dim page_tokens = 0;  // a multiple of the pool size
 
-  int32_t Page(Dim sequence, Dim position) const { return pages[sequence * page_stride + position / page_tokens]; }
+  HEARTH_HD int32_t Page(Dim sequence, Dim position) const {
+    return pages[sequence * page_stride + position / page_tokens];
+  }
   // Number of `position`'s row in a pool of [page, page_tokens, ..].
-  Dim TokenSlot(Dim sequence, Dim position) const {
+  HEARTH_HD Dim TokenSlot(Dim sequence, Dim position) const {
     return Page(sequence, position) * page_tokens + position % page_tokens;
   }
   // Number of pool `pool`'s row in [page, page_tokens / kpool, ..].
-  Dim PoolSlot(Dim sequence, Dim pool, Dim kpool) const {
+  HEARTH_HD Dim PoolSlot(Dim sequence, Dim pool, Dim kpool) const {
     const Dim position = pool * kpool;
     return Page(sequence, position) * (page_tokens / kpool) + position % page_tokens / kpool;
   }
@@ -55,6 +59,7 @@ struct LatentAttentionArgs {
   Dim kpool = 0;
   float scale = 0;
   Real* ol = nullptr;  // [rows, heads, rank]
+  Phase phase = Phase::kDecode;  // the host orders both alike
 };
 
 }  // namespace hearth::kernels

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "kernels/phase.h"
 #include "kernels/real.h"
 
 namespace hearth::kernels {
@@ -16,6 +17,7 @@ struct RouterArgs {
   float scale = 0;          // routed_scaling_factor
   int32_t* ids = nullptr;   // [rows, top_k]
   Real* weights = nullptr;  // [rows, top_k]
+  Phase phase = Phase::kDecode;  // the host orders both alike
 };
 
 // y[r] = sum_k weight[r,k] * pick_out[r,k], k ascending, then + shared[r].
