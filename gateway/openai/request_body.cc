@@ -1,57 +1,17 @@
 #include "gateway/openai/request_body.h"
 
-#include <set>
-#include <vector>
+#include <optional>
+#include <string>
 
 #include "gateway/text/json_text.h"
 
 namespace hearth::openai {
-namespace {
-
-// Looks for members given twice. Everything else about the text has been checked.
-class DuplicateFinder : public nlohmann::json_sax<OrderedJson> {
- public:
-  const std::string& found() const { return found_; }
-
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(number_integer_t) override { return true; }
-  bool number_unsigned(number_unsigned_t) override { return true; }
-  bool number_float(number_float_t, const string_t&) override { return true; }
-  bool string(string_t&) override { return true; }
-  bool binary(binary_t&) override { return true; }
-  bool start_array(std::size_t) override { return true; }
-  bool end_array() override { return true; }
-  bool start_object(std::size_t) override {
-    names_.emplace_back();
-    return true;
-  }
-  bool end_object() override {
-    names_.pop_back();
-    return true;
-  }
-  bool key(string_t& name) override {
-    if (names_.back().insert(name).second) return true;
-    found_ = name;
-    return false;
-  }
-  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override { return false; }
-
- private:
-  std::vector<std::set<std::string>> names_;
-  std::string found_;
-};
-
-}  // namespace
-
 Result<OrderedJson> ParseBody(std::string_view body) {
-  Result<OrderedJson> parsed = text::ParseJsonKeepingNumbers(body);
+  std::optional<std::string> repeated;
+  Result<OrderedJson> parsed = text::ParseJsonKeepingNumbers(body, &repeated);
   if (!parsed.ok()) return InvalidArgument("the body is not valid JSON: ", parsed.status().message());
   if (!parsed->is_object()) return InvalidArgument("the body must be a JSON object");
-  DuplicateFinder finder;
-  if (!OrderedJson::sax_parse(body, &finder) && !finder.found().empty()) {
-    return InvalidArgument("the body gives the member \"", finder.found(), "\" twice").WithParam(finder.found());
-  }
+  if (repeated) return InvalidArgument("the body gives the member \"", *repeated, "\" twice").WithParam(*repeated);
   return parsed;
 }
 

@@ -1,52 +1,51 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
-#include <unordered_map>
+#include <iterator>
+#include <numeric>
+#include <span>
+#include <vector>
 
-#include "gateway/text/detokenizer.h"
 #include "gateway/text/json_text.h"
 #include "gateway/text/utf8.h"
 
 namespace hearth::text {
 namespace {
 
-// Objects above this many members get an index for finding repeated names; below, looking through them is quicker.
-constexpr size_t kIndexedFrom = 16;
+// Up to this many members, comparing each with each finds repeated names fastest.
+constexpr size_t kComparedMembers = 16;
 
-// The members of an object while it is read.
-class Members {
- public:
-  void Set(std::string key, OrderedJson value) {
-    if (const size_t at = Find(key); at < members_.size()) {
-      members_.data()[at].second = std::move(value);
-      return;
-    }
-    if (members_.size() >= kIndexedFrom) index_.emplace(key, members_.size());
-    members_.push_back({std::move(key), std::move(value)});
-    if (members_.size() == kIndexedFrom) {
-      for (size_t i = 0; i < members_.size(); ++i) index_.emplace(members_.data()[i].first, i);
+using Member = std::pair<std::string, OrderedJson>;
+
+// Where the name of each member first stood: `first[i] == i` unless it repeats an earlier one. Sorting instead of
+// hashing: no choice of names makes it slow.
+std::vector<size_t> FirstOfEachName(std::span<const Member> members) {
+  std::vector<size_t> order(members.size()), first(members.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    const int names = members[a].first.compare(members[b].first);
+    return names != 0 ? names < 0 : a < b;
+  });
+  for (size_t i = 0; i < order.size(); ++i) {
+    const bool repeats = i > 0 && members[order[i]].first == members[order[i - 1]].first;
+    first[order[i]] = repeats ? first[order[i - 1]] : order[i];
+  }
+  return first;
+}
+
+bool HasRepeatedName(std::span<const Member> members) {
+  for (size_t i = 1; i < members.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      if (members[i].first == members[j].first) return true;
     }
   }
-  OrderedJson Take() { return OrderedJson(std::move(members_)); }
-
- private:
-  size_t Find(const std::string& key) const {
-    if (members_.size() >= kIndexedFrom) {
-      const auto it = index_.find(key);
-      return it == index_.end() ? members_.size() : it->second;
-    }
-    size_t i = 0;
-    while (i < members_.size() && members_.data()[i].first != key) ++i;
-    return i;
-  }
-
-  OrderedJson::object_t members_;
-  std::unordered_map<std::string, size_t> index_;
-};
+  return false;
+}
 
 class JsonReader {
  public:
-  explicit JsonReader(std::string_view text) : text_(text) {}
+  // `repeated`, unless null, gets the first name that an object gives twice.
+  JsonReader(std::string_view text, std::optional<std::string>* repeated) : text_(text), repeated_(repeated) {}
 
   Result<OrderedJson> Document() {
     OrderedJson value;
@@ -113,7 +112,7 @@ class JsonReader {
   bool Object(OrderedJson& out, int depth) {
     if (depth == kMaxJsonDepth) return Fail("nested too deeply");
     ++at_;
-    Members members;
+    const size_t begin = members_.size();
     SkipBlanks();
     if (!Accept('}')) {
       do {
@@ -126,29 +125,65 @@ class JsonReader {
         SkipBlanks();
         OrderedJson value;
         if (!Value(value, depth + 1)) return false;
-        members.Set(std::move(key), std::move(value));
+        members_.emplace_back(std::move(key), std::move(value));
         SkipBlanks();
       } while (Accept(','));
       if (!Accept('}')) return Fail("expected ',' or '}'");
     }
-    out = members.Take();
+    out = TakeMembers(begin);
     return true;
+  }
+
+  // The object of the members from `begin` on.
+  OrderedJson::object_t TakeMembers(size_t begin) {
+    const std::span<Member> members = std::span(members_).subspan(begin);
+    if (members.size() > kComparedMembers || HasRepeatedName(members)) MergeRepeated(begin);
+    OrderedJson::object_t object;
+    object.reserve(members_.size() - begin);
+    for (size_t i = begin; i < members_.size(); ++i) {
+      object.emplace_back(std::move(members_[i].first), std::move(members_[i].second));
+    }
+    members_.resize(begin);
+    return object;
+  }
+
+  void MergeRepeated(size_t begin) {
+    const std::span<Member> members = std::span(members_).subspan(begin);
+    const std::vector<size_t> first = FirstOfEachName(members);
+    size_t kept = 0;
+    std::vector<size_t> place(members.size());  // where a first one has moved to
+    for (size_t i = 0; i < members.size(); ++i) {
+      if (first[i] != i) {
+        if (repeated_ != nullptr && !*repeated_) *repeated_ = members[i].first;
+        members[place[first[i]]].second = std::move(members[i].second);
+        continue;
+      }
+      place[i] = kept;
+      if (kept != i) members[kept] = std::move(members[i]);
+      ++kept;
+    }
+    members_.resize(begin + kept);
   }
 
   bool Array(OrderedJson& out, int depth) {
     if (depth == kMaxJsonDepth) return Fail("nested too deeply");
     ++at_;
-    out = OrderedJson::array();
+    const size_t begin = items_.size();
     SkipBlanks();
-    if (Accept(']')) return true;
-    do {
-      SkipBlanks();
-      OrderedJson value;
-      if (!Value(value, depth + 1)) return false;
-      out.push_back(std::move(value));
-      SkipBlanks();
-    } while (Accept(','));
-    return Accept(']') || Fail("expected ',' or ']'");
+    if (!Accept(']')) {
+      do {
+        SkipBlanks();
+        OrderedJson value;
+        if (!Value(value, depth + 1)) return false;
+        items_.push_back(std::move(value));
+        SkipBlanks();
+      } while (Accept(','));
+      if (!Accept(']')) return Fail("expected ',' or ']'");
+    }
+    const auto from = items_.begin() + static_cast<std::ptrdiff_t>(begin);
+    out = OrderedJson::array_t(std::make_move_iterator(from), std::make_move_iterator(items_.end()));
+    items_.resize(begin);
+    return true;
   }
 
   bool String(std::string& out) {
@@ -267,21 +302,23 @@ class JsonReader {
     return place > (negative ? power : -power);
   }
 
-  int64_t values_ = 0;
   std::string_view text_;
+  std::optional<std::string>* repeated_;
+  // Stacks of what the open objects and arrays hold so far: each container is then made once, in its final size.
+  std::vector<Member> members_;
+  std::vector<OrderedJson> items_;
+  int64_t values_ = 0;
   size_t at_ = 0;
   const char* error_ = nullptr;
 };
 
 }  // namespace
 
-Result<OrderedJson> ParseJsonKeepingNumbers(std::string_view text) {
-  for (size_t i = 0; i < text.size();) {
-    const Utf8Part part = Utf8PartAt(text, i);
-    if (part.kind != Utf8Part::Kind::kCharacter) return InvalidArgument("not valid UTF-8 at byte ", i);
-    i += part.bytes;
+Result<OrderedJson> ParseJsonKeepingNumbers(std::string_view text, std::optional<std::string>* repeated) {
+  if (const size_t good = ValidUtf8Bytes(text); good < text.size()) {
+    return InvalidArgument("not valid UTF-8 at byte ", good);
   }
-  return JsonReader(text).Document();
+  return JsonReader(text, repeated).Document();
 }
 
 }  // namespace hearth::text

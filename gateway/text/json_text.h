@@ -12,15 +12,16 @@ namespace hearth::text {
 
 using OrderedJson = nlohmann::ordered_json;
 
-// Reads one JSON document and loses nothing of it that the prompt shows. Integers beyond 64 bits become a binary value
-// (JSON text has no other use for that type) whose bytes are their digits; see BigIntegerDigits. Of members with the
-// same name the last value stays, at the place of the first. Refuses invalid UTF-8, lone surrogates, NaN and Infinity,
-// numbers outside the range of a double (integers have no limit), more than `kMaxJsonDepth` levels or `kMaxJsonValues` values, anything after the
-// value. The error names the byte. Time is linear in the text.
-inline constexpr int kMaxJsonDepth = 64;
 // Values in one text, containers included. Each costs some tens of bytes, so this bounds what a small text can take.
 inline constexpr int64_t kMaxJsonValues = 2'000'000;
-Result<OrderedJson> ParseJsonKeepingNumbers(std::string_view text);
+inline constexpr int kMaxJsonDepth = 64;
+// Reads one JSON document and loses nothing of it that the prompt shows. Integers beyond 64 bits become a binary value
+// (JSON text has no other use for that type) whose bytes are their digits; see BigIntegerDigits. Of members with the
+// same name the last value stays, at the place of the first; `repeated`, where given, gets the first such name. Refuses
+// invalid UTF-8, lone surrogates, NaN and Infinity, numbers outside the range of a double (integers have no limit), more
+// than `kMaxJsonDepth` levels or `kMaxJsonValues` values, anything after the value. The error names the byte. Time is
+// linear in the text, but for objects of many members: n log n in their names.
+Result<OrderedJson> ParseJsonKeepingNumbers(std::string_view text, std::optional<std::string>* repeated = nullptr);
 
 // The decimal digits, with sign, of an integer beyond 64 bits; nothing for any other value.
 std::optional<std::string_view> BigIntegerDigits(const OrderedJson& value);

@@ -1,6 +1,7 @@
 #include "gateway/text/utf8.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "gateway/text/detokenizer.h"
 
@@ -91,13 +92,23 @@ std::string SanitizeUtf8(std::string_view bytes, bool hold_incomplete, std::stri
   return out;
 }
 
-bool IsValidUtf8(std::string_view bytes) {
-  for (size_t i = 0; i < bytes.size();) {
+size_t ValidUtf8Bytes(std::string_view bytes) {
+  constexpr uint64_t kNotAscii = 0x8080808080808080;
+  size_t i = 0;
+  while (i < bytes.size()) {
+    uint64_t eight = kNotAscii;
+    if (bytes.size() - i >= sizeof eight) std::memcpy(&eight, bytes.data() + i, sizeof eight);
+    if ((eight & kNotAscii) == 0) {
+      i += sizeof eight;
+      continue;
+    }
     const Utf8Part part = Utf8PartAt(bytes, i);
-    if (part.kind != Utf8Part::Kind::kCharacter) return false;
+    if (part.kind != Utf8Part::Kind::kCharacter) break;
     i += part.bytes;
   }
-  return true;
+  return i;
 }
+
+bool IsValidUtf8(std::string_view bytes) { return ValidUtf8Bytes(bytes) == bytes.size(); }
 
 }  // namespace hearth::text

@@ -31,6 +31,8 @@ struct Utf8Part {
   size_t bytes;  // of the character, or of the longest beginning of one (at least 1)
 };
 Utf8Part Utf8PartAt(std::string_view bytes, size_t position);
+// Bytes before the first that is no part of a character; all of them for valid UTF-8.
+size_t ValidUtf8Bytes(std::string_view bytes);
 
 // White space as Python's str.strip() sees it: the White_Space property and U+001C..U+001F.
 bool IsUnicodeSpace(uint32_t code_point);
