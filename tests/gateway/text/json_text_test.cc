@@ -127,6 +127,21 @@ TEST(JsonText, ManyMembersAndRepeatedNames) {
   EXPECT_EQ(Rewritten(text), expected);
 }
 
+TEST(JsonText, TellsTheFirstRepeatedName) {
+  const auto repeated = [](std::string_view text) {
+    std::optional<std::string> name;
+    EXPECT_TRUE(ParseJsonKeepingNumbers(text, &name).ok()) << text;
+    return name.value_or("none");
+  };
+  EXPECT_EQ(repeated(R"({"a": {"b": 1}, "b": [{"a": 2}, {"a": 3}]})"), "none");
+  EXPECT_EQ(repeated(R"([{"x": {"a": 1, "\u0061": 2}}])"), "a");
+  EXPECT_EQ(repeated(R"({"a": 1, "b": 1, "b": 2, "a": 2})"), "b");
+  std::string many = "{";
+  for (int i = 0; i < 100; ++i) many += "\"k" + std::to_string(i) + "\":0,";
+  EXPECT_EQ(repeated(many + "\"z\":1}"), "none");
+  EXPECT_EQ(repeated(many + "\"k7\":1,\"z\":1,\"z\":2}"), "k7");
+}
+
 TEST(JsonText, EscapingInPartsGivesTheSameText) {
   const std::string text = "a\"\\\n\x01é\u2028/";
   std::string whole, parts;
