@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that building, serving and testing need, those that are missing only.
-#   scripts/install.sh [--quiet]
+#   scripts/install.sh [--quiet] [PACKAGE...]        with these besides
 set -euo pipefail
 
 packages=(
@@ -14,7 +14,11 @@ packages=(
 )
 
 quiet=0
-[ "${1:-}" = --quiet ] && quiet=1
+if [ "${1:-}" = --quiet ]; then
+  quiet=1
+  shift
+fi
+packages+=("$@")
 
 missing=()
 for package in "${packages[@]}"; do

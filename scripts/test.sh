@@ -2,10 +2,11 @@
 # Everything that needs no GPU: release build, unit and golden tests, end-to-end tests with the real processes, subsets
 # under the address and thread sanitizers. Sets itself up; about half an hour on two cores.
 #
-#   scripts/test.sh [STAGE...]      stages: unit e2e clients asan tsan (default: all of them, in this order)
+#   scripts/test.sh [STAGE...]      stages: unit e2e clients asan tsan (default: all of them, in this order), browser
 #
 # unit: gtest programs and comparisons with other implementations; e2e: the three real processes; clients: the openai,
-# langchain-openai and llm packages, curl and gRPC against a server; asan, tsan: subsets under the sanitizers.
+# langchain-openai and llm packages, curl and gRPC against a server; asan, tsan: subsets under the sanitizers; browser:
+# the built-in page in headless Chromium, which is installed (half a gigabyte); pictures go to build/browser.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 stages=("$@")
@@ -75,6 +76,12 @@ for name in "${stages[@]}"; do
       stage "real clients" \
         env HEARTH_BIN="$PWD/build/release/bin" .venv-clients/bin/python3 -m unittest discover -v -s tests/clients
       ;;
+    browser)
+      scripts/install.sh --quiet chromium chromium-driver fonts-wqy-microhei
+      stage "build release" scripts/build.sh release hearth-gateway hearth-gpu-worker hearth-cpu-tier
+      stage "page in a browser" \
+        env HEARTH_BIN="$PWD/build/release/bin" "$python" -m unittest discover -v -s tests/browser
+      ;;
     asan)
       stage "build asan" scripts/build.sh asan "${asan_tests[@]}"
       stage "address and undefined-behaviour sanitizers" run_tests asan "${asan_tests[@]}"
@@ -86,7 +93,7 @@ for name in "${stages[@]}"; do
       stage "thread sanitizer" run_tests tsan "${tsan_tests[@]}"
       ;;
     *)
-      echo "test: no stage $name; there are unit, e2e, clients, asan, tsan" >&2
+      echo "test: no stage $name; there are unit, e2e, clients, asan, tsan, browser" >&2
       exit 2
       ;;
   esac
