@@ -14,7 +14,7 @@
 namespace hearth {
 namespace {
 
-http::ServerOptions ServerOptionsOf(const GatewayConfig& config, GatewayMetrics& metrics) {
+http::ServerOptions ServerOptionsOf(const GatewayConfig& config, GatewayMetrics& metrics, const http::Router& router) {
   http::ServerOptions options{.host = config.host, .port = config.port, .max_connections = config.max_connections};
   options.limits.header_timeout = config.header_timeout;
   options.limits.body_timeout = config.body_timeout;
@@ -28,6 +28,7 @@ http::ServerOptions ServerOptionsOf(const GatewayConfig& config, GatewayMetrics&
       options.access.api_keys.push_back(std::move(key));
   }
   options.on_refusal = [&metrics](int status) { metrics.CountError(status); };
+  options.refuse_early = [&router](const http::HttpRequest& request) { return router.Refuse(request); };
   options.tls_cert = config.tls_cert;
   options.tls_key = config.tls_key;
   options.access.open_status = config.open_status;
@@ -59,7 +60,8 @@ Gateway::Gateway(const GatewayConfig& config)
                 .strict = config.strict,
                 .request_timeout = config.request_timeout,
                 .keep_alive = config.keep_alive},
-      server_(ServerOptionsOf(config, metrics_), [this](const http::HttpRequest& request) { return Answer(request); }) {
+      server_(ServerOptionsOf(config, metrics_, router_),
+              [this](const http::HttpRequest& request) { return Answer(request); }) {
   if (!config_.model_dir.empty()) {
     text_.LoadFrom(config_.model_dir);
     if (!text_.get()) throw StartupError(text_.problem());

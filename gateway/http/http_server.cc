@@ -42,7 +42,8 @@ class HeadStream : public httplib::Stream {
     return static_cast<ssize_t>(part);
   }
   ssize_t write(const char* data, size_t size) override {
-    return connection_.Write({data, size}) ? static_cast<ssize_t>(size) : -1;
+    const bool sent = std::exchange(begun_, true) ? connection_.Write({data, size}) : WriteHead({data, size});
+    return sent ? static_cast<ssize_t>(size) : -1;
   }
   void get_remote_ip_and_port(std::string& ip, int& port) const override { ip.clear(), port = 0; }
   void get_local_ip_and_port(std::string& ip, int& port) const override { ip.clear(), port = 0; }
@@ -50,9 +51,17 @@ class HeadStream : public httplib::Stream {
   socket_t socket() const override { return 0; }
 
  private:
+  // The library writes the head first and at once; it knows no phrase for a status outside the standard's.
+  bool WriteHead(std::string_view head) {
+    constexpr std::string_view kClosed = "HTTP/1.1 499 ";
+    if (!head.starts_with(kClosed)) return connection_.Write(head);
+    return connection_.Write(StrCat(kClosed, ReasonPhrase(499), head.substr(std::min(head.find("\r\n"), head.size()))));
+  }
+
   Connection& connection_;
   std::string head_;
   size_t used_ = 0;
+  bool begun_ = false;
 };
 
 class SinkWriter : public BodyWriter {
@@ -285,6 +294,11 @@ class HttpServer::Impl : public httplib::Server {
     current_->must_close = true;  // until the body has been read
     if (auto refusal = Refuse(options_.access, request)) return refusal;
     BodyFraming framing;
+    if (auto refusal = options_.refuse_early(request)) {
+      const bool bare = !ReadFraming(request, options_.limits.body_bytes, framing) && !framing.chunked;
+      current_->must_close = !bare || framing.length > 0;
+      return refusal;
+    }
     if (auto refusal = ReadFraming(request, options_.limits.body_bytes, framing)) return refusal;
     if (expects_continue_ && (framing.chunked || framing.length > 0)) connection.Write("HTTP/1.1 100 Continue\r\n\r\n");
     const ReadOutcome outcome =
@@ -348,7 +362,8 @@ class HttpServer::Impl : public httplib::Server {
 
   void LogRequest(const HttpRequest& request, int status, const Connection& connection, Clock::time_point start) const {
     const RequestNote& note = *request.note;
-    // Probes, scrapes and the page's plots come every second or so and say nothing; what changes a state has its own line.
+    // Probes, scrapes and the page's plots come every second or so and say nothing; what changes a state has its own
+    // line.
     const bool poll = request.method == "GET" && status < 400;
     Log(poll ? LogLevel::kDebug : LogLevel::kInfo, "request",
         {{"request", request.id},

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "common/base/deadline.h"
@@ -19,6 +20,10 @@ struct ServerOptions {
   size_t inflight_bytes = size_t{256} << 20;  // of all bodies being received and handled; at least limits.body_bytes
   AccessPolicy access;
   std::string tls_cert, tls_key;  // PEM files; both empty: plain HTTP
+  // Asked with the head alone, once access is granted: a refusal that no body could change, or nothing.
+  std::function<std::optional<HttpResponse>(const HttpRequest&)> refuse_early = [](const HttpRequest&) {
+    return std::nullopt;
+  };
   // Told the status of each request that is refused before the handler sees it.
   std::function<void(int status)> on_refusal = [](int) {};
 };

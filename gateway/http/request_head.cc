@@ -43,7 +43,10 @@ std::optional<HttpResponse> CheckRequestLine(std::string_view line) {
   }
   constexpr std::string_view kMethods[] = {"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"};
   if (std::find(std::begin(kMethods), std::end(kMethods), method) == std::end(kMethods)) {
-    return ErrorResponse(405, "only GET, HEAD, POST and OPTIONS are answered here", "method_not_allowed");
+    HttpResponse response =
+        ErrorResponse(405, "only GET, HEAD, POST and OPTIONS are answered here", "method_not_allowed");
+    response.headers.emplace_back("Allow", "GET, HEAD, POST, OPTIONS");
+    return response;
   }
   return std::nullopt;
 }

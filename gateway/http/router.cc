@@ -8,27 +8,35 @@
 
 namespace hearth::http {
 
+std::string Router::Allow(const Methods& methods) {
+  std::string allow;
+  for (const auto& [method, unused] : methods) allow += method + (method == "GET" ? ", HEAD, " : ", ");
+  return allow + "OPTIONS";
+}
+
 void Router::Add(const std::string& method, const std::string& path, Handler handler) {
   routes_[path][method] = std::move(handler);
 }
 
-HttpResponse Router::Route(const HttpRequest& request) const {
+std::optional<HttpResponse> Router::Refuse(const HttpRequest& request) const {
   const auto methods = routes_.find(request.path);
   if (methods == routes_.end()) {
     return ErrorResponse(404, StrCat("there is no ", request.path, " here; docs/api.md lists the routes"), "not_found");
   }
-  const auto handler = methods->second.find(request.method);
-  if (handler == methods->second.end()) {
-    std::string allow;
-    for (const auto& [method, unused] : methods->second) allow += method + (method == "GET" ? ", HEAD, " : ", ");
-    allow += "OPTIONS";
-    HttpResponse response =
-        request.method == "OPTIONS"
-            ? HttpResponse{.status = 204, .content_type = ""}
-            : ErrorResponse(405, StrCat(request.path, " does not take ", request.method, ", only ", allow),
-                            "method_not_allowed");
-    response.headers.emplace_back("Allow", allow);
-    return response;
+  if (request.method == "OPTIONS" || methods->second.contains(request.method)) return std::nullopt;
+  const std::string allow = Allow(methods->second);
+  HttpResponse response = ErrorResponse(405, StrCat(request.path, " does not take ", request.method, ", only ", allow),
+                                        "method_not_allowed");
+  response.headers.emplace_back("Allow", allow);
+  return response;
+}
+
+HttpResponse Router::Route(const HttpRequest& request) const {
+  if (auto refusal = Refuse(request)) return *std::move(refusal);
+  const Methods& methods = routes_.at(request.path);
+  const auto handler = methods.find(request.method);
+  if (handler == methods.end()) {  // OPTIONS
+    return {.status = 204, .headers = {{"Allow", Allow(methods)}}, .content_type = ""};
   }
   try {
     return handler->second(request);

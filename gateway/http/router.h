@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,11 +14,16 @@ namespace hearth::http {
 class Router {
  public:
   void Add(const std::string& method, const std::string& path, Handler handler);
+  // The 404 or 405 that no body could change, or nothing.
+  std::optional<HttpResponse> Refuse(const HttpRequest& request) const;
   // Never throws: an exception of a handler becomes 500.
   HttpResponse Route(const HttpRequest& request) const;
 
  private:
-  std::map<std::string, std::map<std::string, Handler>> routes_;  // path -> method
+  using Methods = std::map<std::string, Handler>;
+  static std::string Allow(const Methods& methods);
+
+  std::map<std::string, Methods> routes_;  // by path
 };
 
 }  // namespace hearth::http

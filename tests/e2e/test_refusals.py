@@ -158,7 +158,8 @@ class Requests(unittest.TestCase):
             self.assertEqual(status, 400)
             self.assertIn("8192", answer["error"]["message"])
             self.assertEqual(server.get("/no/such/route")[0], 404)
-            self.assertEqual(server.request("PUT", "/v1/models")[0], 405)
+            status, headers, _ = server.request("PUT", "/v1/models")
+            self.assertEqual((status, headers["Allow"]), (405, "GET, HEAD, OPTIONS"))
             server.post("/v1/chat/completions", server.chat("Hello!"))
 
 

@@ -47,6 +47,7 @@ class Server : public ::testing::Test {
   }
 
   void Start() {
+    options_.refuse_early = [this](const HttpRequest& r) { return router_.Refuse(r); };
     server_ = std::make_unique<HttpServer>(options_, [this](const HttpRequest& r) { return router_.Route(r); });
     server_->Start();
   }
@@ -139,6 +140,31 @@ TEST_F(Server, AnswersAndKeepsTheConnection) {
   EXPECT_EQ(probe.Receive().body, "ok");
 }
 
+TEST_F(Server, WrongMethodsAreRefusedBeforeTheirBodies) {
+  Start();
+  const HttpReply put = Raw("PUT /echo HTTP/1.1\r\n\r\n");
+  EXPECT_EQ(put.status, 405);
+  EXPECT_EQ(put.headers.at("allow"), "POST, OPTIONS");
+  EXPECT_EQ(Raw("PATCH /hello HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n").status, 405) << "no byte is waited for";
+  EXPECT_EQ(Raw("BREW /hello HTTP/1.1\r\n\r\n").headers.at("allow"), "GET, HEAD, POST, OPTIONS");
+  // Without a body the connection can be used again.
+  HttpProbe probe(server_->port());
+  probe.Send("GET /echo HTTP/1.1\r\n\r\n");
+  EXPECT_EQ(probe.Receive().status, 405);
+  probe.Send("OPTIONS /echo HTTP/1.1\r\n\r\n");
+  const HttpReply options = probe.Receive();
+  EXPECT_EQ(options.status, 204);
+  EXPECT_EQ(options.headers.at("allow"), "POST, OPTIONS");
+}
+
+TEST_F(Server, AClosedRequestHasItsOwnPhrase) {
+  router_.Add("GET", "/closed", [](const HttpRequest&) { return ErrorResponse(Cancelled("the client left")); });
+  Start();
+  HttpProbe probe(server_->port());
+  probe.Send("GET /closed HTTP/1.1\r\n\r\n");
+  EXPECT_EQ(probe.ReadSome(36), "HTTP/1.1 499 Client Closed Request\r\n");
+}
+
 TEST_F(Server, ErrorsAreJson) {
   Start();
   struct Case {
@@ -152,6 +178,8 @@ TEST_F(Server, ErrorsAreJson) {
            {"BREW /hello HTTP/1.1\r\n\r\n", 405},
            {"GET /broken HTTP/1.1\r\n\r\n", 500},
            {"POST /echo HTTP/1.1\r\n\r\n", 411},
+           {"PUT /echo HTTP/1.1\r\n\r\n", 405},
+           {"POST /nothing HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n", 404},
            {"POST /echo HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n", 413},
            {"POST /echo HTTP/1.1\r\nContent-Length: 99999999999999999999999999\r\n\r\n", 413},
            {"POST /echo HTTP/1.1\r\nContent-Length: -5\r\n\r\n", 400},
