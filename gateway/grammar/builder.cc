@@ -137,6 +137,24 @@ void Builder::EmitWords(std::span<const Word> words, size_t done, int32_t from) 
   }
 }
 
+PieceRef Builder::Include(const Automaton& other) {
+  const auto rules = static_cast<int32_t>(automaton_.rules.size());
+  const auto states = static_cast<int32_t>(automaton_.states.size());
+  full_ = full_ || automaton_.rules.size() + other.rules.size() > Automaton::kMaxRules ||
+          automaton_.states.size() + other.states.size() > Automaton::kMaxStates;
+  if (full_) return nothing_;
+  for (const Automaton::Rule& rule : other.rules) automaton_.rules.push_back({rule.start + states, rule.name});
+  for (Automaton::State state : other.states) {
+    for (Automaton::Edge& edge : state.edges) {
+      edge.target += states;
+      if (edge.kind == Automaton::Edge::Kind::kCall) edge.value += rules;
+    }
+    edges_ += state.edges.size();
+    automaton_.states.push_back(std::move(state));
+  }
+  return Rule(rules);
+}
+
 Result<std::string> Builder::Finish() {
   if (full_) {
     return InvalidArgument("is too large: at most ", Automaton::kMaxRules, " rules, ", Automaton::kMaxStates,

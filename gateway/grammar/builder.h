@@ -39,6 +39,8 @@ class Builder {
   };
   void EmitWords(std::vector<Word> words, int32_t from);
   Automaton& automaton() { return automaton_; }
+  // A whole automaton as one rule. It has no kAnyToken edges: exceptions are this automaton's own.
+  PieceRef Include(const Automaton& other);
 
   // Whether writing has stopped.
   bool full() const { return full_; }

@@ -44,11 +44,16 @@ class Compiler {
       const int32_t thought = builder_.State(), begun = builder_.State();
       EmitFreeText(builder_, {.without = {"</think>", "<tool_call>"}, .tokens = true}, start, thought);
       builder_.Emit(Token(ids_.think_end), thought, begun);
-      if (!rules_.must_call) builder_.Empty(thought, end);
+      if (!rules_.must_call && !rules_.text_form) builder_.Empty(thought, end);
       start = begun;
     }
-    if (rules_.must_call) {
+    if (rules_.must_call || rules_.text_form) {
       builder_.Emit(Repeat(call, 1, rules_.parallel ? std::nullopt : std::optional<size_t>(1)), start, end);
+      if (rules_.text_form) {
+        const Result<Automaton> form = Automaton::Parse(*rules_.text_form);
+        if (!form.ok()) return Internal("the answer's form: ", form.status().message());
+        builder_.Emit(builder_.Include(*form), start, end);
+      }
     } else {
       const int32_t said = builder_.State();
       EmitFreeText(builder_, {.without = {"<tool_call>"}, .tokens = true}, start, said);
@@ -110,7 +115,7 @@ class Compiler {
 }  // namespace
 
 bool NeedsGrammar(const ToolRules& rules) {
-  if (rules.must_call || !rules.parallel || !rules.only.empty()) return true;
+  if (rules.must_call || rules.text_form || !rules.parallel || !rules.only.empty()) return true;
   return std::any_of(rules.tools.begin(), rules.tools.end(),
                      [](const OrderedJson& tool) { return IsStrict(tool["function"]); });
 }

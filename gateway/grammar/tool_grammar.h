@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -20,13 +21,15 @@ struct ToolRules {
   std::vector<std::string> only;  // the functions that may be called; none: all
   bool parallel = true;           // more than one call
   bool in_reasoning = false;      // the answer begins inside the thinking block
+  // An automaton in wire form: what the answer is when it calls nothing, not a word beside it. Null: free text.
+  std::shared_ptr<const std::string> text_form;
 };
 
 // Whether the rules ask for more than free output.
 bool NeedsGrammar(const ToolRules& rules);
 
 // The automaton, in wire form, that a whole answer obeys: thinking, text and calls. Names are those of the tools. No
-// call begins inside the thinking block. // Arguments of a function that is `strict` follow its schema, in the schema's
+// call begins inside the thinking block. Arguments of a function that is `strict` follow its schema, in the schema's
 // order; of others the keys are the declared properties where there are any, required ones do not lack, and the values
 // are free. kInvalidArgument names the tool.
 Result<std::string> CompileTools(const ToolRules& rules, const MarkupIds& ids);

@@ -83,17 +83,23 @@ void ReadThinkingControls(FieldReader& fields, ChatRequest& request) {
   request.prompt.clear_thinking = own.clear.value_or(false);
 }
 
-// The answer's form, given the tools: both at once cannot be enforced.
+// The answer's form, given the tools: an answer that may call is calls or of the form. Only JSON can be told from calls
+// by its first character.
 void ReadForm(FieldReader& fields, ChatRequest& request) {
   ToolFields tools = ReadTools(fields);
   request.format = ReadAnswerFormat(fields);
   if (!tools.active) return;
-  if (request.format.automaton) fields.Fail(request.format.field, "beside tools needs tool_choice to be \"none\"");
+  if (request.format.automaton && request.format.field != "response_format") {
+    fields.Fail(request.format.field, "beside tools needs tool_choice to be \"none\"");
+  } else if (request.format.automaton && tools.rules.must_call) {
+    fields.Fail(request.format.field, "beside tools needs tool_choice to be \"auto\" or \"none\"");
+  }
   request.tools_active = true;
   request.tools = tools.rules.tools;
   request.prompt.tools = tools.rules.tools;
   request.tool_rules = std::move(tools.rules);
   request.tool_rules.in_reasoning = !request.prompt.close_thinking;
+  request.tool_rules.text_form = request.format.automaton;
   if (grammar::NeedsGrammar(request.tool_rules) && fields.Bool("ignore_eos").value_or(false)) {
     fields.Fail("ignore_eos", "must be false where calls are enforced");
   }

@@ -41,7 +41,7 @@ constexpr Field kChatFields[] = {
     {"clear_thinking", kHonoured, "true drops the reasoning of earlier turns from the prompt; ours"},
     {"ignore_eos", kHonoured, "true generates to the length limit; ours"},
     {"response_format", kHonoured,
-     "`text`, `json_object` or `json_schema`, enforced; see below. Beside tools only with `tool_choice` none"},
+     "`text`, `json_object` or `json_schema`, enforced; see below. Beside tools the answer is calls or this"},
     {"guided_regex", kHonoured, "the answer matches this expression as a whole; see below; ours"},
     {"guided_choice", kHonoured, "the answer is one of these strings, 1 to 1024; ours"},
     {"user", kPassive, "picks the worker where several serve", "string"},

@@ -16,7 +16,8 @@ ChatAnswer::ChatAnswer(const Services& services, ReadyModel model, openai::Respo
   const auto start =
       request.prompt.close_thinking ? text::OutputParser::Start::kContent : text::OutputParser::Start::kReasoning;
   for (int i = 0; i < request.n; ++i) {
-    text::OutputParser parser(start, request.tools, request.tools_active);
+    text::OutputParser parser(start, request.tools, request.tools_active,
+                              /*text_or_calls=*/request.format.automaton != nullptr);
     choices_.push_back({ChatChoiceText(model_.text->tokenizer, std::move(parser), request.stops), {}, {}, {}});
     if (with_logprobs_) choices_.back().logprobs = OrderedJson::array();
   }

@@ -17,8 +17,8 @@ namespace hearth::text {
 struct OutputParser::Impl {
   enum class State { kReasoning, kContent, kName, kKey, kBetween, kValue, kLiteral };
 
-  Impl(State start, const OrderedJson& request_tools, bool active)
-      : state(start), tools(request_tools), tools_active(active) {}
+  Impl(State start, const OrderedJson& request_tools, bool active, bool either)
+      : state(start), tools(request_tools), tools_active(active), text_or_calls(either) {}
 
   // ---- what is emitted
 
@@ -166,7 +166,8 @@ struct OutputParser::Impl {
 
   void InContent(const TagPiece& piece) {
     const bool nothing_yet = output.content.empty() && output.calls.empty();
-    if (piece.tag == Tag::kToolCall && tools_active) {
+    const bool may_call = tools_active && (!text_or_calls || output.content.empty());
+    if (piece.tag == Tag::kToolCall && may_call) {
       OpenCall(/*from_reasoning=*/false);
     } else if (piece.tag == Tag::kThink && nothing_yet) {
       state = State::kReasoning;
@@ -314,6 +315,7 @@ struct OutputParser::Impl {
   State state;
   const ToolTypes tools;
   const bool tools_active;
+  const bool text_or_calls;
 
   std::string incomplete_character;  // bytes at the end of the input so far
   TagScanner scanner;
@@ -331,9 +333,9 @@ struct OutputParser::Impl {
   bool value_streams = false;
 };
 
-OutputParser::OutputParser(Start start, const nlohmann::ordered_json& tools, bool tools_active)
+OutputParser::OutputParser(Start start, const nlohmann::ordered_json& tools, bool tools_active, bool text_or_calls)
     : impl_(std::make_unique<Impl>(start == Start::kContent ? Impl::State::kContent : Impl::State::kReasoning, tools,
-                                   tools_active)) {}
+                                   tools_active, text_or_calls)) {}
 OutputParser::OutputParser(OutputParser&&) noexcept = default;
 OutputParser& OutputParser::operator=(OutputParser&&) noexcept = default;
 OutputParser::~OutputParser() = default;

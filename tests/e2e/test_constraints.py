@@ -206,6 +206,31 @@ class ConstraintTest(ServerTest):
                 self.assertEqual([c["function"] for c in message["tool_calls"]],
                                  [c["function"] for c in whole["message"].get("tool_calls") or []])
 
+    def test_a_format_beside_tools_is_calls_or_the_json(self):
+        schema = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
+        calls = texts = 0
+        for seed in range(16):
+            # The bias makes both kinds likely: the model of these tests knows nothing of such tasks.
+            bias = {str(self.call_id()): 100} if seed % 2 else {}
+            choice = self.answer(enable_thinking=seed % 4 > 1, max_thinking_tokens=8 if seed % 4 > 1 else None,
+                                 temperature=1, seed=seed, tools=TOOLS, response_format=wrap(schema), logit_bias=bias,
+                                 parallel_tool_calls=False)
+            message = choice["message"]
+            if choice["finish_reason"] == "length":
+                continue
+            if message.get("tool_calls"):
+                calls += 1
+                self.assertEqual(choice["finish_reason"], "tool_calls")
+                self.assertIsNone(message["content"])
+            else:
+                texts += 1
+                self.assertTrue(self.check_schema(schema, choice))
+        self.assertGreater(calls, 0)
+        self.assertGreater(texts, 0)
+
+    def call_id(self):
+        return self.server.post("/tokenize", {"prompt": "<tool_call>"})["tokens"][0]
+
     def test_thinking_budget(self):
         for budget in (0, 1, 7):
             choice = self.answer(enable_thinking=True, max_thinking_tokens=budget, temperature=1, seed=2, max_tokens=30,
@@ -221,7 +246,9 @@ class ConstraintTest(ServerTest):
             ({"response_format": {"type": "xml"}}, "response_format.type", "json_object"),
             ({"response_format": {"type": "json_schema"}}, "response_format.json_schema", "missing"),
             ({"response_format": {"type": "json_object"}, "guided_regex": "a"}, "guided_regex", "contradicts"),
-            ({"response_format": {"type": "json_object"}, "tools": TOOLS}, "response_format", "tool_choice"),
+            ({"response_format": {"type": "json_object"}, "tools": TOOLS, "tool_choice": "required"}, "response_format",
+             "tool_choice"),
+            ({"guided_regex": "a", "tools": TOOLS}, "guided_regex", "tool_choice"),
             ({"response_format": {"type": "json_object"}, "ignore_eos": True}, "ignore_eos", "false"),
             ({"guided_regex": "(?=a)"}, "guided_regex", "look-around"),
             ({"tools": TOOLS, "tool_choice": {"type": "function", "function": {"name": "pong"}}}, "tool_choice", "pong"),

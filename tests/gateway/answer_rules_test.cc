@@ -61,6 +61,24 @@ TEST_F(AnswerRules, CallsAreAGrammarFromTheFirstToken) {
   EXPECT_FALSE(language.Accepts(Mixed{std::string("why"), Tag("</think>"), std::string("no")}));
 }
 
+TEST_F(AnswerRules, AFormatBesideToolsIsCallsOrTheForm) {
+  director_ = [](const engine::GenerateSpec&) { return Saying("why</think>{\"a\": \"<tool_call>ping</tool_call>\"}"); };
+  Json request = Chat("Hi");
+  request["tools"] = Json::array({{{"type", "function"}, {"function", {{"name", "ping"}}}}});
+  request["response_format"] = {{"type", "json_object"}};
+  const engine::GenerateSpec spec = Sent("/v1/chat/completions", request);
+  ASSERT_TRUE(spec.constraint);
+  EXPECT_FALSE(spec.constraint->start_after);
+  const Language language(Result<std::string>(*spec.constraint->automaton));
+  EXPECT_TRUE(language.Accepts(Mixed{std::string("why"), Tag("</think>"), std::string("{}")}));
+  EXPECT_TRUE(language.Accepts(Mixed{Tag("</think>"), Tag("<tool_call>"), std::string("ping"), Tag("</tool_call>")}));
+  EXPECT_FALSE(language.Accepts(Mixed{std::string("why"), Tag("</think>"), std::string("no")}));
+  // A tag that the JSON spells out is no call.
+  const Json choice = Json::parse(Post("/v1/chat/completions", request).body)["choices"][0];
+  EXPECT_EQ(choice["finish_reason"], "stop");
+  EXPECT_EQ(choice["message"]["content"], "{\"a\": \"<tool_call>ping</tool_call>\"}");
+}
+
 TEST_F(AnswerRules, AfterAStopStringTheGatewayMeasures) {
   director_ = [](const engine::GenerateSpec&) { return Saying("thought</think>Hello STOP there"); };
   Json request = Chat("Hi");

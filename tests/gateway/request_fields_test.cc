@@ -36,7 +36,8 @@ Result<CompletionRequest> Completion(const std::string& members, bool base = tru
 const std::map<std::string, std::vector<std::string>>& WrongValues() {
   static const std::map<std::string, std::vector<std::string>> values = {
       {"messages", {"1", "\"x\"", "{}", "[]", "[1]"}},
-      {"prompt", {"1", "{}", "[]", "[[]]", "[\"a\",1]", "[-1]", "[1.5]", "[true]"}},
+      {"prompt",
+       {"1", "{}", "[]", "[[]]", "[\"a\",1]", "[\"a\",[1]]", "[[1],\"a\"]", "[[1],1]", "[-1]", "[1.5]", "[true]"}},
       {"model", {"1", "[]"}},
       {"stream", {"1", "\"yes\""}},
       {"stream_options", {"1", "{\"include_usage\":true}"}},
@@ -59,7 +60,9 @@ const std::map<std::string, std::vector<std::string>>& WrongValues() {
        {"1", "{}", "[1]", "[{}]", "[{\"type\":\"function\"}]", "[{\"type\":\"x\",\"function\":{\"name\":\"f\"}}]",
         "[{\"type\":\"function\",\"function\":{\"name\":\"\"}}]",
         "[{\"type\":\"function\",\"function\":{\"name\":\"f\",\"strict\":1}}]",
-        "[{\"type\":\"function\",\"function\":{\"name\":\"f\",\"parameters\":1}}]"}},
+        "[{\"type\":\"function\",\"function\":{\"name\":\"f\",\"parameters\":1}}]",
+        "[{\"type\":\"function\",\"function\":{\"name\":\"f\"}},{\"type\":\"function\",\"function\":{\"name\":\"f\"}}"
+        "]"}},
       {"tool_choice",
        {"1", "\"x\"", "\"required\"", "\"auto\"", "{}", "{\"type\":\"function\",\"function\":{\"name\":\"f\"}}",
         "{\"type\":\"function\",\"name\":\"f\"}", "{\"type\":\"allowed_tools\"}"}},
@@ -178,6 +181,15 @@ TEST(RequestFields, ContradictionsAreRefused) {
   EXPECT_EQ(Chat(R"("enable_thinking":true,"thinking":false)").status().param(), "thinking");
   EXPECT_EQ(Chat(R"("top_logprobs":3)").status().param(), "top_logprobs");
   EXPECT_EQ(Completion(R"("max_tokens":0)").status().param(), "max_tokens");
+  const auto beside_tools = [](const std::string& members) {
+    const auto request = Chat(R"("tools":[{"type":"function","function":{"name":"f"}}],)" + members);
+    return request.ok() ? std::string("taken") : request.status().param();
+  };
+  EXPECT_EQ(beside_tools(R"("response_format":{"type":"json_object"})"), "taken");
+  EXPECT_EQ(beside_tools(R"("response_format":{"type":"json_object"},"tool_choice":"none")"), "taken");
+  EXPECT_EQ(beside_tools(R"("response_format":{"type":"json_object"},"tool_choice":"required")"), "response_format");
+  EXPECT_EQ(beside_tools(R"("guided_regex":"a")"), "guided_regex");
+  EXPECT_EQ(beside_tools(R"("guided_choice":["a"],"tool_choice":"none")"), "taken");
   EXPECT_TRUE(Completion(R"("max_tokens":0,"echo":true)").ok());
 }
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "gateway/grammar/json_rules.h"
+
 #include "tests/support/accepts.h"
 
 namespace hearth::grammar {
@@ -101,6 +103,20 @@ TEST_F(ToolGrammar, AtMostOneCallAmongFreeText) {
   rules_.in_reasoning = true;
   Check({"", "thought", "thought</think>text<call>ping</call>"},
         {"thought<call>ping</call>", "</think><call>ping</call>x", "</think></think>"});
+}
+
+TEST_F(ToolGrammar, CallsOrATextOfAForm) {
+  Builder form;
+  JsonRules json(form);
+  form.Define(0, json.Object());
+  rules_.text_form = std::make_shared<const std::string>(*form.Finish());
+  EXPECT_TRUE(NeedsGrammar(rules_));
+  Check({"{}", "{\"a\": [{\"b\": \"x\"}]}", "<call>ping</call>", "<call>ping</call><call>free</call>"},
+        {"", "text", "text<call>ping</call>", "{}<call>ping</call>", "<call>ping</call>{}", "<other>", "{", "{}x"});
+  rules_.in_reasoning = true;
+  rules_.parallel = false;
+  Check({"why <other></think>{}", "</think><call>ping</call>"},
+        {"", "why", "why</think>", "{}", "</think>x{}", "</think><call>ping</call><call>ping</call>"});
 }
 
 TEST_F(ToolGrammar, TagsThatAreSpelledOutAreNoText) {
