@@ -1,7 +1,7 @@
 #include "gateway/openai/chat_messages.h"
 
 #include <algorithm>
-#include <array>
+#include <map>
 #include <string_view>
 
 #include "gateway/text/json_text.h"
@@ -164,6 +164,7 @@ Result<OrderedJson> NormalizeMessages(const OrderedJson& messages) {
 Status CheckTools(const OrderedJson& tools) {
   if (!tools.is_array()) return Wrong("tools", StrCat("is ", Shown(tools), ", expected a list"));
   if (tools.size() > kMaxTools) return Wrong("tools", StrCat("has ", tools.size(), " entries, at most ", kMaxTools));
+  std::map<std::string, size_t> known;
   for (size_t i = 0; i < tools.size(); ++i) {
     const std::string place = StrCat("tools[", i, "]");
     const OrderedJson& tool = tools[i];
@@ -175,6 +176,10 @@ Status CheckTools(const OrderedJson& tools) {
     const OrderedJson* name = text::FindMember(*function, "name");
     if (name == nullptr || !name->is_string() || name->get_ref<const std::string&>().empty()) {
       return Wrong(place + ".function.name", "must be a string that is not empty");
+    }
+    const auto [same, is_new] = known.emplace(name->get<std::string>(), i);
+    if (!is_new) {
+      return Wrong(place + ".function.name", StrCat("is ", Shown(*name), ", as that of tools[", same->second, "]"));
     }
     if (Status status = CheckOptionalString(*function, "description", place + ".function"); !status.ok()) return status;
     const OrderedJson* parameters = text::FindMember(*function, "parameters");

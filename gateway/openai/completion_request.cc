@@ -40,6 +40,10 @@ void ReadPrompts(FieldReader& fields, std::vector<Prompt>& prompts) {
       fields.Fail("prompt", StrCat("holds ", Shown(one), ", ", kExpected));
       return;
     }
+    if (prompts.back().index() != prompts.front().index()) {
+      fields.Fail("prompt", StrCat("holds both strings and lists of token ids, ", kExpected));
+      return;
+    }
   }
 }
 
