@@ -7,11 +7,13 @@ Result<std::vector<engine::ScoreRow>> ScoreRows(const Services& services, const 
   std::vector<engine::ScoreRow> rows;
   bool in_order = true;
   const size_t worker = services.workers.Pick(SessionOf(request, "", spec.ids)).value_or(0);
-  const Status status = services.workers.client(worker).Score(
+  Status status = services.workers.client(worker).Score(
       spec, Deadline::After(services.request_timeout), request.client_left, [&](engine::ScoreRow row) {
         in_order = in_order && row.row == spec.first_row + rows.size();
         rows.push_back(std::move(row));
       });
+  // A worker that goes down cancels what it does.
+  if (status.code() == StatusCode::kCancelled && !request.client_left()) status = Unavailable("it ended the scoring");
   if (status.code() == StatusCode::kCancelled) services.metrics.cancelled_prefill.Increment();
   if (status.code() == StatusCode::kUnavailable) {
     services.workers.Hint(worker);

@@ -85,6 +85,45 @@ TEST_F(Lifecycle, ClientThatDoesNotReadIsCancelled) {
   EXPECT_TRUE(Eventually([this] { return worker_->running() == 0; }));
 }
 
+TEST_F(Lifecycle, AWorkerLostWhileScoringGives503) {
+  Start();
+  worker_->HangScores();
+  const auto post = [](const char* path, const Json& body) {
+    const std::string text = body.dump();
+    return StrCat("POST ", path, " HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: ", text.size(),
+                  "\r\n\r\n", text);
+  };
+  HttpProbe generate(port()), completion(port());
+  generate.Send(post(
+      "/generate",
+      {{"input_ids", {1, 2, 3, 4, 5, 6}}, {"sampling_params", {{"max_new_tokens", 0}}}, {"return_logprob", true}}));
+  completion.Send(
+      post("/v1/completions", {{"prompt", "one two three four"}, {"max_tokens", 0}, {"echo", true}, {"logprobs", 1}}));
+  ASSERT_TRUE(Eventually([this] { return worker_->running() == 2; }));
+  worker_.reset();
+  for (HttpProbe* probe : {&generate, &completion}) {
+    const HttpReply reply = probe->Receive();
+    EXPECT_EQ(reply.status, 503) << reply.body;
+    EXPECT_TRUE(reply.headers.contains("retry-after"));
+    const Json error = Json::parse(reply.body)["error"];
+    EXPECT_EQ(error["type"], "server_error");
+    EXPECT_NE(error["message"].get<std::string>().find("the worker is not available: "), std::string::npos) << error;
+  }
+  EXPECT_EQ(Metric("hearth_cancelled_total{phase=\"prefill\"}"), "0");
+}
+
+TEST_F(Lifecycle, AClientThatLeavesAScoringIsCounted) {
+  Start();
+  worker_->HangScores();
+  HttpProbe probe(port());
+  const std::string body = R"({"prompt":"one two three four","max_tokens":0,"echo":true,"logprobs":1})";
+  probe.Send(StrCat("POST /v1/completions HTTP/1.1\r\nContent-Length: ", body.size(), "\r\n\r\n", body));
+  ASSERT_TRUE(Eventually([this] { return worker_->running() == 1; }));
+  probe.Close();
+  EXPECT_TRUE(Eventually([this] { return worker_->cancelled() == 1; }));
+  EXPECT_TRUE(Eventually([this] { return Metric("hearth_cancelled_total{phase=\"prefill\"}") == "1"; }));
+}
+
 TEST_F(Lifecycle, LostWorkerGivesAnErrorEventThen503ThenRecovers) {
   director_ = [](const engine::GenerateSpec&) {
     Script script = Saying("one two");

@@ -233,6 +233,23 @@ TEST_F(TwoWorkers, ADrainingWorkerGetsNothingNew) {
   EXPECT_EQ(workers_[1]->seen().size(), 1u);
 }
 
+// One name for all workers: its addresses are taken in turn. Here the name has one address.
+class NamedWorkers : public RunningGateway {};
+
+TEST_F(NamedWorkers, ANameIsResolvedAndServes) {
+  worker_ = std::make_unique<FakeWorker>(director_, kModelDir);
+  const std::string port_text = worker_->address().substr(worker_->address().rfind(':') + 1);
+  for (const std::string host : {"127.0.0.1", "localhost"}) {
+    config_.worker = {"dns:///" + host + ":" + port_text};
+    gateway_ = std::make_unique<Gateway>(config_);
+    ASSERT_TRUE(Eventually([this] { return Get("/health").status == 200; })) << host;
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(Post("/v1/chat/completions", Chat("Hi")).status, 200) << host;
+    EXPECT_NE(Get("/metrics").body.find("hearth_worker_up{worker=\"" + config_.worker[0] + "\"} 1"), std::string::npos);
+    gateway_.reset();
+  }
+  EXPECT_EQ(worker_->seen().size(), 6u);
+}
+
 class KeepAlive : public RunningGateway {};
 
 TEST_F(KeepAlive, SilentStreamsGetComments) {

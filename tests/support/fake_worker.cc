@@ -91,6 +91,7 @@ struct FakeWorker::Impl final : pb::Engine::Service {
   pb::ModelInfo info;
   std::vector<engine::GenerateSpec> seen;
   std::atomic<int> cancelled{0}, running{0};
+  std::atomic<bool> hang_scores{false};
   std::unique_ptr<grpc::Server> server;
   std::string address;
 
@@ -153,7 +154,7 @@ struct FakeWorker::Impl final : pb::Engine::Service {
     return status;
   }
 
-  grpc::Status Score(grpc::ServerContext*, const pb::ScoreRequest* request,
+  grpc::Status Score(grpc::ServerContext* context, const pb::ScoreRequest* request,
                      grpc::ServerWriter<pb::ScoreResponse>* writer) override {
     pb::ScoreResponse block;
     for (uint32_t row = request->first_row(); row < static_cast<uint32_t>(request->ids_size()); ++row) {
@@ -161,6 +162,13 @@ struct FakeWorker::Impl final : pb::Engine::Service {
       if (block.rows_size() < 4 && static_cast<int>(row) + 1 < request->ids_size()) continue;
       writer->Write(block);
       block.Clear();
+      if (!hang_scores) continue;
+      ++running;
+      while (Wait(context, std::chrono::milliseconds(5))) {
+      }
+      ++cancelled;
+      --running;
+      return grpc::Status::CANCELLED;
     }
     return grpc::Status::OK;
   }
@@ -233,6 +241,8 @@ void FakeWorker::SetMaxModelLen(uint32_t tokens) {
   std::lock_guard lock(impl_->mutex);
   impl_->info.set_max_model_len(tokens);
 }
+
+void FakeWorker::HangScores() { impl_->hang_scores = true; }
 
 int FakeWorker::cancelled() const { return impl_->cancelled; }
 int FakeWorker::running() const { return impl_->running; }

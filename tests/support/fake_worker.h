@@ -39,6 +39,8 @@ class FakeWorker {
   void SetState(engine::WorkerState state, double progress = 1);
   void SetDegraded(bool degraded, const std::string& reason);
   void SetMaxModelLen(uint32_t tokens);
+  // From now on scoring goes on without end behind its first rows.
+  void HangScores();
   // Generations whose client has gone before their end.
   int cancelled() const;
   int running() const;
