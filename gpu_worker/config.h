@@ -59,11 +59,14 @@ struct WorkerConfig {
  private:
   template <typename Visitor>
   void VisitServing(Visitor&& visit) {
-    visit(OptionSpec{.flag = "--model",
-                     .aliases = {"-m", "--model-dir"},
-                     .env = {"GLM53_MODEL_DIR"},
-                     .help = "directory of the checkpoint"},
-          model);
+    visit(
+        OptionSpec{
+            .flag = "--model",
+            .aliases = {"-m", "--model-dir"},
+            .env = {"GLM53_MODEL_DIR"},
+            .help =
+                "directory of the checkpoint, or synthetic:FILE.json for random weights of a shape (tools/synthetic)"},
+        model);
     visit(OptionSpec{.flag = "--mode",
                      .env = {"GLM53_MODE"},
                      .help = "exact: same bits always; fast: with the CPU tier",

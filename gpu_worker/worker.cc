@@ -2,32 +2,16 @@
 
 #include <cmath>
 #include <filesystem>
-#include <sstream>
 
 #include "common/base/byte_size.h"
 #include "common/base/startup_error.h"
 #include "common/base/version.h"
 #include "gpu_worker/expert_report.h"
-#include "gpu_worker/loader/checkpoint.h"
-#include "gpu_worker/loader/device_model.h"
-#include "gpu_worker/loader/expert_plan.h"
-#include "gpu_worker/loader/weights_builder.h"
 
 namespace hearth {
 namespace {
 
 constexpr std::chrono::seconds kShutdownTime{2};  // for answers on their way when everything has ended
-
-template <typename T>
-T ValueOrThrow(Result<T> result, const std::string& place, const char* help = "") {
-  if (!result.ok()) throw StartupError(StrCat(place, ": ", result.status().message(), help));
-  return *std::move(result);
-}
-
-void LogLines(const std::string& event, const std::string& text) {
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) Log(LogLevel::kInfo, event, {{"text", line}});
-}
 
 }  // namespace
 
@@ -53,19 +37,13 @@ Worker::Worker(const WorkerConfig& config, std::vector<std::pair<std::string, st
   if (!kernels_.no_cuda.empty()) {
     Log(LogLevel::kWarning, "no_gpu", {{"text", StrCat("computing on the CPU, slowly: ", kernels_.no_cuda)}});
   }
-  Load();
-
-  store_ = std::make_unique<SequenceStore>(model_->config,
-                                           SequenceStore::Limits{.slots = static_cast<int>(settings_.sequences),
-                                                                 .pool_tokens = settings_.pool_tokens,
-                                                                 .kv_type = settings_.kv_type},
-                                           *kernels_.backend);
-  StartExperts();
-  const Decoder::Limits limits{.chunk_size = settings_.chunk_size, .max_batch_rows = settings_.max_batch_rows};
-  decoder_ =
-      std::make_unique<Decoder>(model_->config, device_->weights(), *kernels_.backend, *experts_, *store_, limits);
-  engine_ = std::make_unique<DecoderEngine>(*decoder_, *store_, model_->config, limits,
-                                            [this] { return PicksOf(experts_->stats()); });
+  model_ = std::make_unique<ModelEngine>(config_, kernels_, home_dir_, [this](uint64_t done, uint64_t total) {
+    state_.Progress(done, total);
+    if (stop_.requested()) throw StoppedWhileLoading();
+  });
+  state_.Loaded(model_->loaded().home.adopted(), model_->loaded().seconds);
+  engine_ = std::make_unique<DecoderEngine>(model_->decoder(), model_->store(), model_->model(), model_->limits(),
+                                            [this] { return PicksOf(model_->experts().stats()); });
   WarmUp();
   StepLoop::Options options;
   options.queue_capacity = static_cast<size_t>(config_.max_queue);
@@ -78,84 +56,9 @@ Worker::Worker(const WorkerConfig& config, std::vector<std::pair<std::string, st
   Log(LogLevel::kInfo, "ready",
       {{"address", config_.grpc_listen},
        {"model", config_.model},
-       {"context", settings_.context},
-       {"sequences", settings_.sequences},
-       {"seconds", model_->seconds}});
-}
-
-void Worker::Load() {
-  const Checkpoint checkpoint(config_.model);
-  const ModelConfig model = ValueOrThrow(ParseModelConfig(checkpoint.config_text()), config_.model, kFetchAgain);
-  const GenerationConfig generation =
-      ValueOrThrow(ParseGenerationConfig(checkpoint.generation_text(), model), config_.model, kFetchAgain);
-  settings_ = Settle(config_, model, kernels_);
-  for (const std::string& remark : settings_.remarks) Log(LogLevel::kWarning, "option", {{"text", remark}});
-  {
-    MatrixPlanner planner(checkpoint);
-    const uint64_t dense_bytes = DeviceModel::WeightBytes(model, PlanWeights(model, planner).weights);
-    const HomePlan home = PlanHome(model, PlanExperts(model, planner), checkpoint.Fingerprint());
-    SumMemory(model, dense_bytes, home.header);
-  }
-  LoadOptions options;
-  options.home.home_dir = home_dir_;
-  options.assume_ram_bytes = GibToBytes(config_.assume_ram_gb.value_or(0));
-  options.log = [](LogLevel level, const std::string& text) { Log(level, "load", {{"text", text}}); };
-  options.progress = [this](uint64_t done, uint64_t total) {
-    state_.Progress(done, total);
-    if (stop_.requested()) throw StoppedWhileLoading();
-  };
-  model_ = std::make_unique<LoadedModel>(LoadModel(model, generation, checkpoint, options));
-  device_ = std::make_unique<DeviceModel>(*model_, *kernels_.backend);
-  if (!kernels_.on_host()) model_->weights.storage.clear();
-  state_.Loaded(model_->home.adopted(), model_->seconds);
-}
-
-void Worker::SumMemory(const ModelConfig& model, uint64_t dense_bytes, const HomeHeader& home) {
-  const int64_t page_tokens = SequenceStore::PageTokens(model);
-  const int64_t pages = (settings_.pool_tokens + page_tokens - 1) / page_tokens;
-  // Registered memory costs the device an entry per 4 KiB page.
-  constexpr uint64_t kRegisteredPerByte = 512;
-  const bool on_host = kernels_.on_host();
-  const MemoryNeeds needs{.context_bytes = on_host ? 0 : kernels_.vram_taken + home.total_bytes / kRegisteredPerByte,
-                          .dense_bytes = dense_bytes + (on_host ? 0 : home.records_offset - home.scales_offset),
-                          .kv_bytes = static_cast<uint64_t>(pages) * SequenceStore::PageBytes(model, settings_.kv_type),
-                          .kv_tokens = pages * page_tokens,
-                          .state_bytes_per_slot = SequenceStore::StateBytesPerSlot(model),
-                          .sequence_slots = settings_.sequences,
-                          .record_bytes = home.record_stride,
-                          .experts = int64_t{model.moe_layer_count()} * model.n_routed_experts,
-                          .least_slots = model.num_experts_per_tok};
-  memory_ = ValueOrThrow(PlanMemory(needs, DeviceLimits(config_, kernels_)), config_.model);
-  LogLines("memory", memory_.Table());
-  if (on_host) return;
-  const uint64_t lent = std::min(GibToBytes(config_.elastic_gb), memory_.arena_bytes);
-  const int64_t wanted = settings_.chunk_size;
-  settings_.chunk_size =
-      ChunkThatFits(wanted, lent, [&](int64_t rows) { return StepBuffers::ActivationBytes(model, rows); });
-  if (settings_.chunk_size != wanted) {
-    Log(LogLevel::kWarning, "option",
-        {{"text", StrCat("-chunk_size ", wanted, " lowered to ", settings_.chunk_size, ": the expert cache can lend ",
-                         FormatBytes(lent), " to prefill; raise GLM53_VRAM_GB or GLM53_EC_ELASTIC_GB")}});
-  }
-}
-
-// Attaching goes on beside everything else: the daemon may come later, or never.
-void Worker::StartExperts() {
-  const HomeView& home = device_->home();
-  if (UsesCpuTier(config_)) {
-    CpuTierClientOptions options;
-    options.address = config_.cpu_tier;
-    options.link_dir = home_dir_;
-    options.home_path = model_->home.path();
-    options.fingerprint = home.fingerprint();
-    options.layers = home.layers();
-    options.experts = home.experts();
-    options.geometry = LinkGeometryFor(home.hidden(), home.experts(), static_cast<uint32_t>(settings_.max_batch_rows),
-                                       static_cast<uint32_t>(model_->config.num_experts_per_tok));
-    tier_ = std::make_unique<CpuTierClient>(options, lane_);
-  }
-  experts_ =
-      std::make_unique<LaneExecutor>(home, *kernels_.backend, ExecutorSettings(config_, memory_, kernels_), &lane_);
+       {"context", model_->settings().context},
+       {"sequences", model_->settings().sequences},
+       {"seconds", model_->loaded().seconds}});
 }
 
 // One short chunk and one decode step: buffers get their size, pages are touched, and a model that computes nonsense is
@@ -192,39 +95,45 @@ void Worker::OfferConstraints(RequestLimits& limits) const {
 EngineParts Worker::MakeParts() {
   EngineParts parts;
   parts.loop = loop_.get();
-  parts.limits = {
-      .vocab_size = model_->config.vocab_size, .context = settings_.context, .defaults = model_->generation};
+  const ModelConfig& model = model_->model();
+  const Settings& settings = model_->settings();
+  const LoadedModel& loaded = model_->loaded();
+  parts.limits = {.vocab_size = model.vocab_size, .context = settings.context, .defaults = loaded.generation};
   OfferConstraints(parts.limits);
   v1::ModelInfo& info = parts.info;
-  info.set_model_dir(std::filesystem::absolute(config_.model).lexically_normal().string());
-  info.set_fingerprint(model_->fingerprint);
-  info.set_vocab_size(static_cast<uint32_t>(model_->config.vocab_size));
-  info.set_max_model_len(static_cast<uint32_t>(settings_.context));
-  for (int32_t id : model_->generation.eos_ids) info.add_eos_ids(id);
-  info.set_default_temperature(model_->generation.temperature);
-  info.set_default_top_p(model_->generation.top_p);
+  info.set_model_dir(model_->synthetic() ? config_.model
+                                         : std::filesystem::absolute(config_.model).lexically_normal().string());
+  info.set_fingerprint(loaded.fingerprint);
+  info.set_vocab_size(static_cast<uint32_t>(model.vocab_size));
+  info.set_max_model_len(static_cast<uint32_t>(settings.context));
+  for (int32_t id : loaded.generation.eos_ids) info.add_eos_ids(id);
+  info.set_default_temperature(loaded.generation.temperature);
+  info.set_default_top_p(loaded.generation.top_p);
   info.set_mode(config_.mode);
   info.set_backend(kernels_.name);
-  info.set_max_running(static_cast<uint32_t>(settings_.sequences));
+  info.set_max_running(static_cast<uint32_t>(settings.sequences));
   info.set_max_queue(static_cast<uint32_t>(config_.max_queue));
-  info.set_kv_pool_tokens(static_cast<uint32_t>(store_->total_tokens()));
-  info.set_chunk_size(static_cast<uint32_t>(settings_.chunk_size));
-  info.set_kv_type(settings_.kv_type == kernels::KvType::kF16 ? "f16" : "f32");
+  info.set_kv_pool_tokens(static_cast<uint32_t>(model_->store().total_tokens()));
+  info.set_chunk_size(static_cast<uint32_t>(settings.chunk_size));
+  info.set_kv_type(settings.kv_type == kernels::KvType::kF16 ? "f16" : "f32");
   info.set_version(Version());
   for (const auto& [name, value] : flags_) (*info.mutable_flags())[name] = value;
-  (*info.mutable_flags())["context-tokens"] = std::to_string(settings_.pool_tokens);
-  (*info.mutable_flags())["max-sequences"] = std::to_string(settings_.sequences);
-  (*info.mutable_flags())["max-batch-size"] = std::to_string(settings_.max_batch_rows);
+  (*info.mutable_flags())["context-tokens"] = std::to_string(settings.pool_tokens);
+  (*info.mutable_flags())["max-sequences"] = std::to_string(settings.sequences);
+  (*info.mutable_flags())["max-batch-size"] = std::to_string(settings.max_batch_rows);
   (*info.mutable_flags())["home-dir"] = home_dir_;
-  (*info.mutable_flags())["ec-max-slots"] = std::to_string(memory_.expert_slots);
+  if (model_->synthetic()) (*info.mutable_flags())["weights"] = "synthetic: random numbers, answers are meaningless";
+  (*info.mutable_flags())["ec-max-slots"] = std::to_string(model_->memory().expert_slots);
   parts.add_expert_stats = [this](v1::EngineStats& stats) {
-    AddExpertStats(experts_->stats(), stats);
-    if (tier_ != nullptr) AddTierState(tier_->state(), stats);
+    AddExpertStats(model_->experts().stats(), stats);
+    if (CpuTierClient* tier = model_->tier()) AddTierState(tier->state(), stats);
   };
-  parts.degraded = [this] { return tier_ != nullptr && !config_.exact() ? tier_->state().reason : std::string(); };
-  parts.deterministic = [this] { return config_.exact() || tier_ == nullptr || config_.cpu_lane == "never"; };
+  parts.degraded = [this] {
+    return model_->tier() != nullptr && !config_.exact() ? model_->tier()->state().reason : std::string();
+  };
+  parts.deterministic = [this] { return config_.exact() || model_->tier() == nullptr || config_.cpu_lane == "never"; };
   parts.verify = [this](uint32_t samples) {
-    const ExpertCache::Comparison result = experts_->Verify(samples);
+    const ExpertCache::Comparison result = model_->experts().Verify(samples);
     return std::pair<uint32_t, uint32_t>(result.compared, result.different);
   };
   return parts;
@@ -233,9 +142,9 @@ EngineParts Worker::MakeParts() {
 WorkerGauges Worker::ReadGauges() const {
   WorkerGauges gauges;
   gauges.loop = loop_->stats();
-  gauges.lanes = experts_->stats();
+  gauges.lanes = model_->experts().stats();
   gauges.load_ratio = state_.load().ratio();
-  gauges.cpu_tier_up = lane_.up();
+  gauges.cpu_tier_up = model_->lane().up();
   gauges.ready = state_.state() == v1::WORKER_STATE_READY;
   return gauges;
 }

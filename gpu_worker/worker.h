@@ -9,13 +9,8 @@
 #include "common/metrics/http_exporter.h"
 #include "common/rpc/rpc_server.h"
 #include "gpu_worker/config.h"
-#include "gpu_worker/experts/cpu_tier_client.h"
-#include "gpu_worker/experts/lane_executor.h"
-#include "gpu_worker/experts/link_lane.h"
-#include "gpu_worker/loader/device_model.h"
 #include "gpu_worker/metrics.h"
-#include "gpu_worker/model/decoder.h"
-#include "gpu_worker/model/sequence_store.h"
+#include "gpu_worker/model_engine.h"
 #include "gpu_worker/scheduler/decoder_engine.h"
 #include "gpu_worker/scheduler/step_loop.h"
 #include "gpu_worker/service/engine_service.h"
@@ -39,9 +34,6 @@ class Worker {
   void Serve();
 
  private:
-  void Load();
-  void SumMemory(const ModelConfig& model, uint64_t dense_bytes, const HomeHeader& home);
-  void StartExperts();
   void WarmUp();
   EngineParts MakeParts();
   void OfferConstraints(RequestLimits& limits) const;
@@ -58,15 +50,7 @@ class Worker {
   HttpExporter exporter_;
   std::unique_ptr<RpcServer> server_;
 
-  Settings settings_;
-  MemoryPlan memory_;
-  std::unique_ptr<LoadedModel> model_;
-  std::unique_ptr<DeviceModel> device_;
-  std::unique_ptr<SequenceStore> store_;
-  LinkLane lane_;
-  std::unique_ptr<CpuTierClient> tier_;  // null when the CPU lane is not to be used
-  std::unique_ptr<LaneExecutor> experts_;
-  std::unique_ptr<Decoder> decoder_;
+  std::unique_ptr<ModelEngine> model_;
   std::unique_ptr<DecoderEngine> engine_;
   std::unique_ptr<StepLoop> loop_;
 };

@@ -81,6 +81,20 @@ TEST_F(WorkerTest, AnswersPanelItemsGreedilyAndAdoptsItsHome) {
   }
 }
 
+TEST_F(WorkerTest, SyntheticModelGeneratesAndSaysWhatItIs) {
+  config_.model = "synthetic:" HEARTH_SOURCE_DIR "/tools/synthetic/small_shape.json";
+  Worker worker(config_, DescribeConfig(config_), stop_);
+  const auto stub = Stub();
+  v1::ModelInfo info;
+  grpc::ClientContext context;
+  ASSERT_TRUE(stub->GetModelInfo(&context, {}, &info).ok());
+  EXPECT_EQ(info.model_dir(), config_.model);
+  EXPECT_NE(info.flags().at("weights").find("synthetic"), std::string::npos);
+  const std::vector<int32_t> tokens = Generate(*stub, {5, 6, 7, 8}, 8);
+  EXPECT_FALSE(tokens.empty());
+  EXPECT_EQ(Generate(*stub, {5, 6, 7, 8}, 8), tokens);
+}
+
 TEST_F(WorkerTest, RefusesInOneLineAndLeavesNothing) {
   const auto refusal = [&](WorkerConfig config) -> std::string {
     try {
@@ -93,6 +107,10 @@ TEST_F(WorkerTest, RefusesInOneLineAndLeavesNothing) {
   WorkerConfig config = config_;
   config.model = home_ + "/nothing-here";
   EXPECT_NE(refusal(config).find("nothing-here"), std::string::npos);
+
+  config = config_;
+  config.model = "synthetic:" + home_ + "/shape.json";
+  EXPECT_NE(refusal(config).find("shape.json: does not exist"), std::string::npos);
 
   config = config_;
   config.vram_gb = 0.01;
