@@ -23,10 +23,18 @@ struct JobList {
   }
   int blocks() const { return first_block[count]; }
 
+  // The last job that begins at or before `block`; jobs without blocks are passed over.
   HEARTH_HD int JobOf(int block) const {
-    int i = 0;
-    while (block >= first_block[i + 1]) ++i;
-    return i;
+    int low = 0, high = count;
+    while (high - low > 1) {
+      const int middle = (low + high) / 2;
+      if (block >= first_block[middle]) {
+        low = middle;
+      } else {
+        high = middle;
+      }
+    }
+    return low;
   }
 };
 
