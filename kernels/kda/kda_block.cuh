@@ -1,6 +1,8 @@
 #pragma once
 
-#include "kernels/kda/kda.h"
+#include <cuda_runtime_api.h>
+
+#include "kernels/kda/kda_runs.h"
 
 namespace hearth::kernels::cuda {
 
@@ -20,31 +22,6 @@ constexpr int kAttend = kSolve + kTokens * kTokens;  // [64, 64]   sum_c q_t k_s
 constexpr int kDecay = kAttend + kTokens * kTokens;  // [128]      e^{G_end}
 constexpr int kFloats = kDecay + kChannels;          // of one block and head
 }  // namespace kda_block
-
-// Consecutive blocks of one segment. All but the first begin at a multiple of 64 of the sequence.
-struct KdaRun {
-  Dim row = 0;  // first row
-  int rows = 0;
-  int first_rows = 0;  // rows of the first block
-  int slot = 0;        // place of the first block among the prepared ones
-  int blocks = 0;
-  float* state = nullptr;
-
-  __host__ __device__ int BlockBegin(int block) const {
-    return block == 0 ? 0 : first_rows + (block - 1) * kda_block::kTokens;
-  }
-  __host__ __device__ int BlockRows(int block) const {
-    const int left = rows - BlockBegin(block), full = block == 0 ? first_rows : kda_block::kTokens;
-    return left < full ? left : full;
-  }
-};
-
-constexpr int kMostKdaRuns = 64;
-struct KdaRuns {
-  KdaRun at[kMostKdaRuns];
-  int count = 0;
-  int slots = 0;  // blocks of all runs
-};
 
 // blocks[slot][head] are kda_block::kFloats floats each, 16-byte aligned. `aligned`: rows of qkv, g, o and the states
 // can be read 16 bytes at a time.

@@ -12,33 +12,6 @@ namespace {
 // the cache. Which blocks share a launch shows in no bit.
 constexpr Dim kUnits = 512;
 
-// Fills `runs` with up to `slots` blocks, from row `done` of segment `next` on, and moves both forward. A segment is in
-// at most one run, since its blocks follow each other.
-void TakeRuns(const KdaRuleArgs& args, int slots, Dim* next, Dim* done, KdaRuns* runs) {
-  runs->count = runs->slots = 0;
-  while (*next < args.segment_count && runs->slots < slots && runs->count < kMostKdaRuns) {
-    const KdaSegment& segment = args.segments[*next];
-    const Dim left = segment.row_count - *done;
-    if (left > 0) {
-      const Dim first = std::min(kKdaBlock - (segment.position + *done) % kKdaBlock, left);
-      const Dim blocks = std::min<Dim>(1 + (left - first + kKdaBlock - 1) / kKdaBlock, slots - runs->slots);
-      KdaRun& run = runs->at[runs->count++];
-      run.row = segment.row_begin + *done;
-      run.rows = static_cast<int>(std::min(left, first + (blocks - 1) * kKdaBlock));
-      run.first_rows = static_cast<int>(first);
-      run.slot = runs->slots;
-      run.blocks = static_cast<int>(blocks);
-      run.state = segment.state;
-      runs->slots += run.blocks;
-      *done += run.rows;
-    }
-    if (*done == segment.row_count) {
-      ++*next;
-      *done = 0;
-    }
-  }
-}
-
 }  // namespace
 
 void KdaChunked(void* stream, const KdaRuleArgs& args) {
@@ -50,8 +23,10 @@ void KdaChunked(void* stream, const KdaRuleArgs& args) {
   const int slots = static_cast<int>(std::clamp<Dim>(kUnits / args.heads, 1, 64));
   float* blocks =
       static_cast<float*>(Scratch(static_cast<size_t>(slots * args.heads) * kda_block::kFloats * sizeof(float)));
-  Dim next = 0, done = 0;
-  for (KdaRuns runs; TakeRuns(args, slots, &next, &done, &runs), runs.count > 0;) {
+  KdaCursor at;
+  for (;;) {
+    const KdaRuns runs = TakeKdaRuns(args.segments, args.segment_count, slots, &at);
+    if (runs.count == 0) break;
     PrepareKdaBlocks(on, runs, args, aligned, blocks);
     AdvanceKdaStates(on, runs, args, aligned, blocks);
   }
