@@ -6,6 +6,7 @@ set_property(CACHE HEARTH_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(HEARTH_SANITIZE "" CACHE STRING "Sanitizers for all our code: empty, address (with undefined), or thread")
 set_property(CACHE HEARTH_SANITIZE PROPERTY STRINGS "" address thread)
 option(HEARTH_TESTS "Build the tests" ON)
+option(HEARTH_FUZZ "Build the fuzzers, which need clang; instruments all our code for them" OFF)
 option(HEARTH_BENCH "Build the micro-benchmarks" OFF)
 option(HEARTH_WERROR "Treat warnings in our own code as errors" OFF)
 

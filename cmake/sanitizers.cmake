@@ -8,3 +8,7 @@ elseif(HEARTH_SANITIZE STREQUAL "thread")
 elseif(NOT HEARTH_SANITIZE STREQUAL "")
   message(FATAL_ERROR "HEARTH_SANITIZE=${HEARTH_SANITIZE}: expected address, thread or nothing")
 endif()
+# Coverage for the fuzzers; their own targets add the fuzzing loop.
+if(HEARTH_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()

@@ -39,7 +39,7 @@ bool SchemaCompiler::Alone(const OrderedJson& schema, const std::string& keyword
                            std::initializer_list<const char*> allowed, const std::string& path) {
   for (const auto& [other, value] : schema.items()) {
     if (other == keyword || IsAnnotation(other)) continue;
-    if (std::any_of(allowed.begin(), allowed.end(), [&](const char* a) { return other == a; })) continue;
+    if (std::any_of(allowed.begin(), allowed.end(), [&name = other](const char* a) { return name == a; })) continue;
     Fail(other, path, StrCat("beside ", keyword, " is not offered"));
     return false;
   }
