@@ -32,6 +32,14 @@ __device__ inline void LoadMatrices(uint32_t shared, uint32_t (&r)[4]) {
                : "memory");
 }
 
+// The same, each matrix transposed.
+__device__ inline void LoadMatricesTransposed(uint32_t shared, uint32_t (&r)[4]) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];\n"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+               : "r"(shared)
+               : "memory");
+}
+
 __device__ inline uint4 LoadShared16(uint32_t shared) {
   uint4 v;
   asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];\n"
@@ -49,5 +57,13 @@ __device__ inline void MultiplyAdd(float (&d)[4], const uint32_t (&a)[4], uint32
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
+
+// Two numbers as an fp16 pair, the first in the low half, and what the rounding left over, likewise.
+__device__ inline uint32_t PackF16(float a, float b) {
+  return static_cast<uint32_t>(__half_as_ushort(__float2half_rn(a))) |
+         static_cast<uint32_t>(__half_as_ushort(__float2half_rn(b))) << 16;
+}
+__device__ inline float RoundF16(float x) { return __half2float(__float2half_rn(x)); }
+__device__ inline uint32_t PackF16Rest(float a, float b) { return PackF16(a - RoundF16(a), b - RoundF16(b)); }
 
 }  // namespace hearth::kernels::cuda

@@ -5,7 +5,7 @@
 
 #include "kernels/cuda/cuda_check.h"
 #include "kernels/cuda/kv_element.cuh"
-#include "kernels/cuda/mma_f16.cuh"
+#include "kernels/cuda/mma_device.cuh"
 #include "kernels/cuda/reduce.cuh"
 #include "kernels/indexer/index_scores.cuh"
 
@@ -98,7 +98,8 @@ __global__ void __launch_bounds__(kThreads, 1) TensorScores(IndexSelectArgs args
         const int r = i / kChunks, chunk = i % kChunks;
         const uint32_t pool = static_cast<uint32_t>(min(pool_begin + tile * kTile + r, run_wanted - 1));
         const Dim slot = static_cast<Dim>(pages[pool / per_page]) * per_page + pool % per_page;
-        CopyAsync16(to + KeyAt(r, chunk), static_cast<const __half*>(args.pool_keys) + slot * kDim + chunk * 8);
+        const __half* from = static_cast<const __half*>(args.pool_keys) + slot * kDim + chunk * 8;
+        CopyAsync16(SharedAddress(to + KeyAt(r, chunk)), from, true);
       }
       CommitCopies();
     };
@@ -106,7 +107,7 @@ __global__ void __launch_bounds__(kThreads, 1) TensorScores(IndexSelectArgs args
     __syncthreads();  // the run before is done with the keys
     if (tiles > 0) load_tile(0);
     for (int tile = 0; tile < tiles; ++tile) {
-      WaitForCopies();
+      WaitForCopies<0>();
       __syncthreads();
       if (tile + 1 < tiles) load_tile(tile + 1);
       const __half* key = keys + (tile & 1) * kTile * kDim;
@@ -117,11 +118,11 @@ __global__ void __launch_bounds__(kThreads, 1) TensorScores(IndexSelectArgs args
 #pragma unroll
         for (int step = 0; step < kSteps; ++step) {
           uint32_t a[4];
-          LoadMatrix4(a, key + KeyAt(sub * 16 + (lane & 15), step * 2 + (lane >> 4)));
+          LoadMatrices(SharedAddress(key + KeyAt(sub * 16 + (lane & 15), step * 2 + (lane >> 4))), a);
 #pragma unroll
-          for (int t = 0; t < kHeadTiles; ++t) MmaF16(dot[t], a, query[t][step][0], query[t][step][1]);
+          for (int t = 0; t < kHeadTiles; ++t) MultiplyAdd(dot[t], a, query[t][step][0], query[t][step][1]);
 #pragma unroll
-          for (int t = 0; t < kHeadTiles; ++t) MmaF16(dot[t], a, query_rest[t][step][0], query_rest[t][step][1]);
+          for (int t = 0; t < kHeadTiles; ++t) MultiplyAdd(dot[t], a, query_rest[t][step][0], query_rest[t][step][1]);
         }
         float low = 0, high = 0;  // pools `group` and `group` + 8
 #pragma unroll

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "kernels/cuda/cuda_check.h"
-#include "kernels/cuda/mma_f16.cuh"
+#include "kernels/cuda/mma_device.cuh"
 #include "kernels/cuda/scratch.h"
 #include "kernels/cuda/reduce.cuh"
 #include "kernels/mla/attended_row.h"
@@ -86,7 +86,8 @@ __global__ void __launch_bounds__(Shape<kHeadWarps, kHeadTiles>::kThreads, kSpli
     const __half* pool = static_cast<const __half*>(args.pool);
     for (int i = tid; i < kTile * kChunks; i += S::kThreads) {
       const int r = i / kChunks, chunk = i % kChunks;
-      CopyAsync16(to + LatentAt(r, chunk), pool + slots[(tile & 1) * kTile + r] * kRank + chunk * 8);
+      const __half* from = pool + slots[(tile & 1) * kTile + r] * kRank + chunk * 8;
+      CopyAsync16(SharedAddress(to + LatentAt(r, chunk)), from, true);
     }
     CommitCopies();
   };
@@ -120,7 +121,7 @@ __global__ void __launch_bounds__(Shape<kHeadWarps, kHeadTiles>::kThreads, kSpli
   float top = -INFINITY, sum = 0;  // of head tid / kSharers, the same in all its threads
   for (int tile = 0; tile < tiles; ++tile) {
     const __half* latent = latents + (tile & 1) * kTile * kRank;
-    WaitForCopies();
+    WaitForCopies<0>();
     __syncthreads();  // the tile is here, and everybody is done with the one before
     Dim next_slot = 0;
     if (tile + 1 < tiles) load_tile(tile + 1);
@@ -134,14 +135,14 @@ __global__ void __launch_bounds__(Shape<kHeadWarps, kHeadTiles>::kThreads, kSpli
 #pragma unroll
       for (int step = 0; step < kSteps; ++step) {
         uint32_t b[4];
-        LoadMatrix4(b, latent + LatentAt(r, (part * kSteps + step) * 2 + (lane >> 3 & 1)));
+        LoadMatrices(SharedAddress(latent + LatentAt(r, (part * kSteps + step) * 2 + (lane >> 3 & 1))), b);
 #pragma unroll
         for (int t = 0; t < kHeadTiles; ++t) {
-          MmaF16(s[t][0], query[t][step], b[0], b[1]);
-          MmaF16(s[t][1], query[t][step], b[2], b[3]);
+          MultiplyAdd(s[t][0], query[t][step], b[0], b[1]);
+          MultiplyAdd(s[t][1], query[t][step], b[2], b[3]);
           if constexpr (kExact) {
-            MmaF16(s[t][0], query_rest[t][step], b[0], b[1]);
-            MmaF16(s[t][1], query_rest[t][step], b[2], b[3]);
+            MultiplyAdd(s[t][0], query_rest[t][step], b[0], b[1]);
+            MultiplyAdd(s[t][1], query_rest[t][step], b[2], b[3]);
           }
         }
       }
@@ -231,21 +232,23 @@ __global__ void __launch_bounds__(Shape<kHeadWarps, kHeadTiles>::kThreads, kSpli
 #pragma unroll
       for (int t = 0; t < kHeadTiles; ++t) {
         const int head = head_base + t * 16 + (lane & 15), rank = half * 16 + (lane >> 4) * 8;
-        LoadMatrix4(p[t], weights + WeightAt(head, rank));
-        if constexpr (kExact) LoadMatrix4(p_rest[t], weights + S::kHeads * kTile * 2 + WeightAt(head, rank));
+        LoadMatrices(SharedAddress(weights + WeightAt(head, rank)), p[t]);
+        if constexpr (kExact) {
+          LoadMatrices(SharedAddress(weights + S::kHeads * kTile * 2 + WeightAt(head, rank)), p_rest[t]);
+        }
       }
       const int r = half * 16 + (lane & 15);
 #pragma unroll
       for (int step = 0; step < kSteps; ++step) {
         uint32_t b[4];
-        LoadMatrix4Transposed(b, latent + LatentAt(r, (part * kSteps + step) * 2 + (lane >> 4)));
+        LoadMatricesTransposed(SharedAddress(latent + LatentAt(r, (part * kSteps + step) * 2 + (lane >> 4))), b);
 #pragma unroll
         for (int t = 0; t < kHeadTiles; ++t) {
-          MmaF16(mixed[t][step * 2], p[t], b[0], b[1]);
-          MmaF16(mixed[t][step * 2 + 1], p[t], b[2], b[3]);
+          MultiplyAdd(mixed[t][step * 2], p[t], b[0], b[1]);
+          MultiplyAdd(mixed[t][step * 2 + 1], p[t], b[2], b[3]);
           if constexpr (kExact) {
-            MmaF16(mixed[t][step * 2], p_rest[t], b[0], b[1]);
-            MmaF16(mixed[t][step * 2 + 1], p_rest[t], b[2], b[3]);
+            MultiplyAdd(mixed[t][step * 2], p_rest[t], b[0], b[1]);
+            MultiplyAdd(mixed[t][step * 2 + 1], p_rest[t], b[2], b[3]);
           }
         }
       }
