@@ -43,7 +43,8 @@ __device__ __forceinline__ int KeyAt(int pool, int chunk) { return pool * kDim +
 // heads meet within four lanes.
 __global__ void __launch_bounds__(kThreads, 1) TensorScores(IndexSelectArgs args, Plan plan) {
   extern __shared__ __align__(128) __half keys[];
-  const int tid = static_cast<int>(threadIdx.x), warp = tid / 32, lane = tid % 32, group = lane / 4, pair = lane % 4 * 2;
+  const int tid = static_cast<int>(threadIdx.x), warp = tid / 32, lane = tid % 32;
+  const int group = lane / 4, pair = lane % 4 * 2;
   const int heads = static_cast<int>(args.heads);
   const Dim first_row = plan.row0 + static_cast<Dim>(blockIdx.y) * plan.rows_per_block;
   const int row_count =

@@ -9,8 +9,8 @@
 #include "kernels/mla/attended_row.h"
 #include "kernels/mla/latent_attention_cuda.h"
 
-// Rank 512 in f16. A block takes a group of heads of one row through tiles of 32 ranks. Four warps (and as many more for
-// further heads) share out the 512 channels, 128 each: a warp multiplies its channels of the query, which it keeps in
+// Rank 512 in f16. A block takes a group of heads of one row through tiles of 32 ranks. Four warps (and as many more
+// for further heads) share out the 512 channels, 128 each: a warp multiplies its channels of the query, which it keeps in
 // registers, with its channels of the tile; the four partial scores meet in shared memory, where the softmax runs; then
 // each warp mixes its channels, sums in registers. A tile lies in shared memory once for all heads and both products.
 namespace hearth::kernels::cuda {
@@ -76,7 +76,8 @@ __global__ void __launch_bounds__(Shape<kHeadWarps, kHeadTiles>::kThreads, kSpli
   if (kSplit && begin >= end) return;
   const int tiles = (end - begin + kTile - 1) / kTile;
 
-  const int tid = static_cast<int>(threadIdx.x), warp = tid / 32, lane = tid % 32, group = lane / 4, pair = lane % 4 * 2;
+  const int tid = static_cast<int>(threadIdx.x), warp = tid / 32, lane = tid % 32;
+  const int group = lane / 4, pair = lane % 4 * 2;
   const int part = warp % kParts, head_base = warp / kParts * kHeadTiles * 16;  // within the block's heads
   const int heads = static_cast<int>(args.heads), head0 = static_cast<int>(blockIdx.y) * S::kHeads;
 
