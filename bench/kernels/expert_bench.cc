@@ -1,0 +1,167 @@
+#include <getopt.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "bench/kernels/bench_threads.h"
+#include "bench/kernels/expert_pool.h"
+#include "bench/kernels/instruction_count.h"
+#include "bench/kernels/plain_read.h"
+#include "kernels/expert_ffn/expert_kernel.h"
+
+// Speed of whole experts, computed from memory, next to a plain read of the same bytes.
+//   expert_bench [--threads N[,N..]] [--cpus LIST] [--bits K[,K..]] [--tokens M[,M..]] [--isa NAME[,NAME..]]
+//                [--hidden N] [--width N] [--mb-per-thread N] [--repeats N] [--json]
+// Each thread computes experts of its own, so nothing but the memory is shared. One thread is measured in its own CPU
+// time, several in wall time. GB/s are bytes of packed weights.
+
+namespace hearth::bench {
+namespace {
+
+using kernels::Dim;
+using kernels::ExpertArithmetic;
+using kernels::ExpertIsa;
+using kernels::ExpertKernel;
+
+struct Options {
+  std::vector<int> threads = {1}, bits = {3}, tokens = {1, 2, 4, 8}, cpus;
+  std::vector<std::string> kernels;
+  Dim hidden = 4096, width = 2048;
+  size_t mb_per_thread = 192;
+  int repeats = 7;
+  bool json = false;
+};
+
+std::vector<std::string> SplitNames(const std::string& text) {
+  std::vector<std::string> names(1);
+  for (char c : text) {
+    if (c == ',') {
+      names.emplace_back();
+    } else {
+      names.back() += c;
+    }
+  }
+  return names;
+}
+
+std::vector<int> SplitNumbers(const std::string& text, int least, int most) {
+  std::vector<int> numbers;
+  for (const std::string& name : SplitNames(text)) {
+    const int n = std::atoi(name.c_str());
+    if (n < least || n > most) {
+      std::fprintf(stderr, "expert_bench: %s: expected %d to %d\n", name.c_str(), least, most);
+      std::exit(2);
+    }
+    numbers.push_back(n);
+  }
+  return numbers;
+}
+
+Options Parse(int argc, char** argv) {
+  const option table[] = {{"threads", 1, nullptr, 't'}, {"cpus", 1, nullptr, 'c'},    {"bits", 1, nullptr, 'b'},
+                          {"tokens", 1, nullptr, 'm'},  {"isa", 1, nullptr, 'i'},     {"hidden", 1, nullptr, 'h'},
+                          {"width", 1, nullptr, 'w'},   {"repeats", 1, nullptr, 'r'}, {"mb-per-thread", 1, nullptr, 's'},
+                          {"json", 0, nullptr, 'j'},    {nullptr, 0, nullptr, 0}};
+  Options o;
+  for (int c = 0; (c = getopt_long(argc, argv, "", table, nullptr)) != -1;) {
+    if (c == 't') o.threads = SplitNumbers(optarg, 1, 1024);
+    if (c == 'c') o.cpus = ParseCpus(optarg);
+    if (c == 'b') o.bits = SplitNumbers(optarg, 1, 8);
+    if (c == 'm') o.tokens = SplitNumbers(optarg, 1, 64);
+    if (c == 'i') o.kernels = SplitNames(optarg);
+    if (c == 'h') o.hidden = SplitNumbers(optarg, 128, 65536)[0];
+    if (c == 'w') o.width = SplitNumbers(optarg, 128, 65536)[0];
+    if (c == 'r') o.repeats = SplitNumbers(optarg, 1, 1000)[0];
+    if (c == 's') o.mb_per_thread = static_cast<size_t>(SplitNumbers(optarg, 1, 65536)[0]);
+    if (c == 'j') o.json = true;
+    if (c == '?') std::exit(2);
+  }
+  if (o.hidden % 128 != 0 || o.width % 128 != 0) {
+    std::fputs("expert_bench: --hidden and --width are multiples of 128\n", stderr);
+    std::exit(2);
+  }
+  return o;
+}
+
+std::vector<const ExpertKernel*> Chosen(const Options& o) {
+  std::vector<const ExpertKernel*> all;
+  for (const ExpertIsa isa : {ExpertIsa::kAvx512, ExpertIsa::kAvx2, ExpertIsa::kRef}) {
+    if (!kernels::HostHas(isa)) continue;
+    for (const auto arithmetic : {ExpertArithmetic::kInt16, ExpertArithmetic::kFp32}) {
+      const ExpertKernel* kernel = &kernels::GetExpertKernel(isa, arithmetic);
+      if (std::find(all.begin(), all.end(), kernel) == all.end()) all.push_back(kernel);
+    }
+  }
+  std::vector<const ExpertKernel*> chosen;
+  for (const ExpertKernel* kernel : all) {
+    // Plain loops are a thousand times slower and only measured when asked for.
+    const bool named = std::find(o.kernels.begin(), o.kernels.end(), kernel->name()) != o.kernels.end();
+    if (named || (o.kernels.empty() && std::string(kernel->name()).rfind("ref", 0) != 0)) chosen.push_back(kernel);
+  }
+  if (chosen.empty()) {
+    std::fputs("expert_bench: this processor has none of these kernels; names:", stderr);
+    for (const ExpertKernel* kernel : all) std::fprintf(stderr, " %s", kernel->name());
+    std::fputs("\n", stderr);
+    std::exit(2);
+  }
+  return chosen;
+}
+
+double Median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  return values[values.size() / 2];
+}
+
+// Median GB/s over the repeats.
+template <typename Work>
+double Rate(BenchThreads& team, const ExpertPool& pool, int repeats, Work&& work) {
+  std::vector<double> rates;
+  for (int r = 0; r < repeats; ++r) rates.push_back(static_cast<double>(pool.bytes()) / team.Run(work) * 1e-9);
+  return Median(rates);
+}
+
+void Measure(const Options& o, int threads, int bits) {
+  BenchThreads team(threads, o.cpus);
+  ExpertPool pool(team, static_cast<uint32_t>(bits), o.hidden, o.width, o.mb_per_thread << 20);
+  const double plain = Rate(team, pool, o.repeats, [&](int t) { PlainRead(pool.share(t)); });
+  for (const ExpertKernel* kernel : Chosen(o)) {
+    for (const int tokens : o.tokens) {
+      ExpertRun run(pool, *kernel, threads, tokens);
+      team.Run([&](int t) { run.OneExpert(t); });  // warms code, scratch and page tables
+      const double gbs = Rate(team, pool, o.repeats, [&](int t) { run.All(t); });
+      const double clock = ClockGhz();
+      const double weights = gbs * 8 / bits;  // G/s
+      const double instructions = threads == 1 ? CountInstructions([&] { run.OneExpert(0); }) / pool.weights() : 0;
+      if (o.json) {
+        std::printf(
+            "{\"kernel\": \"%s\", \"bits\": %d, \"tokens\": %d, \"threads\": %d, \"gb_per_s\": %.3f, "
+            "\"gb_per_s_per_thread\": %.3f, \"plain_read_gb_per_s\": %.3f, \"share_of_read\": %.4f, "
+            "\"weights_per_clock\": %.3f, \"clock_ghz\": %.3f, \"instructions_per_weight\": %.4f}\n",
+            kernel->name(), bits, tokens, threads, gbs, gbs / threads, plain, gbs / plain, weights / threads / clock,
+            clock, instructions);
+      } else {
+        std::printf("%-13s K=%d tokens %2d threads %3d  %7.2f GB/s  %6.2f per thread  plain read %7.2f  share %5.1f %%",
+                    kernel->name(), bits, tokens, threads, gbs, gbs / threads, plain, 100 * gbs / plain);
+        std::printf("  %5.2f weights per clock at %.2f GHz", weights / threads / clock, clock);
+        if (instructions > 0) std::printf("  %.3f instructions per weight", instructions);
+        std::printf("\n");
+      }
+      std::fflush(stdout);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hearth::bench
+
+int main(int argc, char** argv) {
+  const auto options = hearth::bench::Parse(argc, argv);
+  for (const int threads : options.threads) {
+    for (const int bits : options.bits) hearth::bench::Measure(options, threads, bits);
+  }
+  return 0;
+}

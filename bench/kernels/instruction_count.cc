@@ -1,0 +1,53 @@
+#include "bench/kernels/instruction_count.h"
+
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <ctime>
+
+#include "common/base/unique_fd.h"
+
+namespace hearth::bench {
+
+double CountInstructions(const std::function<void()>& work) {
+  perf_event_attr event{};
+  event.type = PERF_TYPE_HARDWARE;
+  event.size = sizeof event;
+  event.config = PERF_COUNT_HW_INSTRUCTIONS;
+  event.disabled = 1;
+  event.exclude_kernel = 1;
+  event.exclude_hv = 1;
+  const UniqueFd counter(static_cast<int>(syscall(SYS_perf_event_open, &event, 0, -1, -1, 0)));
+  if (!counter.valid()) return 0;
+  ioctl(counter.get(), PERF_EVENT_IOC_ENABLE, 0);
+  work();
+  ioctl(counter.get(), PERF_EVENT_IOC_DISABLE, 0);
+  uint64_t count = 0;
+  return read(counter.get(), &count, sizeof count) == sizeof count ? static_cast<double>(count) : 0;
+}
+
+double ClockGhz() {
+  constexpr int kChain = 3'000'000;
+  double best = 0;
+  for (int repeat = 0; repeat < 5; ++repeat) {
+    timespec begin{}, end{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+    uint64_t x = 0;
+    for (int i = 0; i < kChain; ++i) {
+#if defined(__x86_64__)
+      asm volatile("add $1, %0" : "+r"(x));
+#endif
+    }
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
+    const double ns =
+        1e9 * static_cast<double>(end.tv_sec - begin.tv_sec) + static_cast<double>(end.tv_nsec - begin.tv_nsec);
+    best = std::max(best, kChain / ns);
+  }
+  return best;
+}
+
+}  // namespace hearth::bench
