@@ -31,7 +31,7 @@ Status CheckVersions(const AttachRequestSpec& spec) {
 }  // namespace
 
 Result<std::unique_ptr<Attachment>> Attachment::Open(const AttachRequestSpec& spec, uint64_t daemon_instance,
-                                                     const kernels::Backend& backend, ThreadTeam& team,
+                                                     const kernels::ExpertKernel& kernel, ThreadTeam& team,
                                                      TierCounters& counters) {
   if (Status status = CheckVersions(spec); !status.ok()) return status;
   Result<SharedFile> home_file = SharedFile::OpenExisting(spec.home_path, SharedFile::Access::kReadOnly);
@@ -53,7 +53,8 @@ Result<std::unique_ptr<Attachment>> Attachment::Open(const AttachRequestSpec& sp
   shared.daemon_instance.store(daemon_instance, std::memory_order_relaxed);
   shared.daemon_pid.store(::getpid(), std::memory_order_relaxed);
   shared.daemon_beat.fetch_add(1, std::memory_order_release);
-  attachment->loop_ = std::make_unique<JobLoop>(attachment->home_, attachment->link_, backend, team, counters);
+  attachment->loop_ = std::make_unique<JobLoop>(attachment->home_, attachment->link_, kernel, team, counters);
+  attachment->kernel_ = kernel.name();
   attachment->watch_ = std::thread([a = attachment.get()] { a->Watch(); });
   return attachment;
 }

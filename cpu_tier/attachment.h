@@ -15,6 +15,7 @@ struct AttachRequestSpec {
   std::string home_path, link_path, fingerprint;
   uint32_t home_layout_version = 0, link_version = 0;
   uint64_t worker_instance = 0;
+  bool int16_welcome = false;
 };
 
 // One worker's home and link, mapped and served. Ends when the worker dies, falls silent or closes the region; from
@@ -22,11 +23,12 @@ struct AttachRequestSpec {
 class Attachment {
  public:
   static Result<std::unique_ptr<Attachment>> Open(const AttachRequestSpec& spec, uint64_t daemon_instance,
-                                                  const kernels::Backend& backend, ThreadTeam& team,
+                                                  const kernels::ExpertKernel& kernel, ThreadTeam& team,
                                                   TierCounters& counters);
   ~Attachment();
 
   uint64_t worker_instance() const { return worker_instance_; }
+  const char* kernel() const { return kernel_; }
   bool ended() const { return ended_.load(std::memory_order_acquire); }
 
  private:
@@ -37,6 +39,7 @@ class Attachment {
   HomeView home_;
   LinkView link_;
   uint64_t worker_instance_;
+  const char* kernel_ = "";
   int32_t worker_pid_;
   std::atomic<bool> ended_{false};
   UniqueFd stop_;  // an eventfd

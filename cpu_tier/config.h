@@ -16,6 +16,7 @@ struct CpuTierConfig {
   std::string cpus = "auto";
   std::optional<int> threads;
   std::string isa = "auto";
+  std::string kernel = "auto";
   std::string log_level = "info";
 
   template <typename Visitor>
@@ -34,9 +35,14 @@ struct CpuTierConfig {
                      .help = "threads that compute; auto: one for each of the CPUs"},
           threads);
     visit(OptionSpec{.flag = "--isa",
-                     .help = "kernels to use; auto takes the best, ref is plain loops for bisecting",
-                     .allowed = {"auto", "avx2", "ref"}},
+                     .help = "instruction set of the kernels; auto takes the best, ref is plain loops for bisecting",
+                     .allowed = {"auto", "avx512", "avx2", "ref"}},
           isa);
+    visit(OptionSpec{.flag = "--kernel",
+                     .help = "arithmetic of the experts: fp32, int16 activations, or auto: int16 for a worker on a "
+                             "GPU, fp32 for one on the host, which computes the same bits itself",
+                     .allowed = {"auto", "fp32", "int16"}},
+          kernel);
     visit(OptionSpec{.flag = "--log-level",
                      .help = "least level that is logged",
                      .allowed = {"debug", "info", "warning", "error"}},

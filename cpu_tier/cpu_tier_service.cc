@@ -17,12 +17,13 @@ grpc::Status CpuTierService::Attach(grpc::ServerContext* rpc, const v1::AttachRe
   spec.home_layout_version = request->home_layout_version();
   spec.link_version = request->link_version();
   spec.worker_instance = request->worker_instance();
+  spec.int16_welcome = request->int16_welcome();
   const Daemon::Attached attached = daemon_.Attach(spec);
   if (attached.busy) return {grpc::StatusCode::ALREADY_EXISTS, attached.status.message()};
   if (!attached.status.ok()) return ToGrpc(attached.status);
   response->set_daemon_instance(daemon_.instance());
   response->set_pid(::getpid());
-  response->set_isa(daemon_.isa());
+  response->set_isa(daemon_.kernel());
   response->set_threads(static_cast<uint32_t>(daemon_.cpus().size()));
   response->set_selftest(daemon_.self_test().Summary());
   return grpc::Status::OK;
@@ -54,6 +55,7 @@ grpc::Status CpuTierService::GetStats(grpc::ServerContext*, const v1::GetCpuTier
   response->set_isa(daemon_.isa());
   response->set_threads(static_cast<uint32_t>(daemon_.cpus().size()));
   response->set_selftest(daemon_.self_test().Summary());
+  response->set_kernel(daemon_.kernel());
   for (int cpu : daemon_.cpus()) response->add_cpus(cpu);
   return grpc::Status::OK;
 }

@@ -12,14 +12,27 @@ uint64_t RandomInstance() {
   return uint64_t{random()} << 32 | random();
 }
 
+// The worst of all kernels that a worker may get.
+SelfTestReport TestKernels(const KernelChoice& choice, ThreadTeam& team) {
+  SelfTestReport worst;
+  worst.passed = true;
+  for (const kernels::ExpertArithmetic arithmetic : choice.Possible()) {
+    const SelfTestReport report = RunSelfTest(kernels::GetExpertKernel(choice.isa, arithmetic), arithmetic, team);
+    if (report.worst_relative_error < worst.worst_relative_error && report.passed) continue;
+    if (!worst.passed && report.passed) continue;
+    worst = report;
+  }
+  return worst;
+}
+
 }  // namespace
 
-Daemon::Daemon(const kernels::Backend& backend, const CpuChoice& cpus)
-    : backend_(backend),
+Daemon::Daemon(const KernelChoice& kernels, const CpuChoice& cpus)
+    : kernels_(kernels),
       cpus_(cpus),
       instance_(RandomInstance()),
       team_(cpus),
-      self_test_(hearth::RunSelfTest(backend, team_)) {}
+      self_test_(TestKernels(kernels, team_)) {}
 
 Daemon::~Daemon() = default;
 
@@ -30,13 +43,15 @@ Daemon::Attached Daemon::Attach(const AttachRequestSpec& spec) {
     return {FailedPrecondition("cpu_tier serves another worker"), true};
   }
   attachment_.reset();
-  Result<std::unique_ptr<Attachment>> attachment = Attachment::Open(spec, instance_, backend_, team_, counters_);
+  Result<std::unique_ptr<Attachment>> attachment =
+      Attachment::Open(spec, instance_, Kernel(spec.int16_welcome), team_, counters_);
   if (!attachment.ok()) {
     Log(LogLevel::kWarning, "attach refused", {{"reason", attachment.status().message()}});
     return {attachment.status()};
   }
   attachment_ = *std::move(attachment);
-  Log(LogLevel::kInfo, "attached", {{"home", spec.home_path}, {"worker_instance", spec.worker_instance}});
+  Log(LogLevel::kInfo, "attached",
+      {{"home", spec.home_path}, {"kernel", attachment_->kernel()}, {"worker_instance", spec.worker_instance}});
   return {Status::Ok()};
 }
 
@@ -55,10 +70,19 @@ bool Daemon::attached() {
   return attachment_ != nullptr && !attachment_->ended();
 }
 
+std::string Daemon::kernel() {
+  const std::lock_guard lock(mutex_);
+  return attachment_ != nullptr && !attachment_->ended() ? attachment_->kernel() : "";
+}
+
+const kernels::ExpertKernel& Daemon::Kernel(bool int16_welcome) const {
+  return kernels::GetExpertKernel(kernels_.isa, kernels_.For(int16_welcome));
+}
+
 SelfTestReport Daemon::RunSelfTest() {
   // A team of its own: the daemon's may be in the middle of a job.
   ThreadTeam team(CpuChoice{{cpus_.cpus.front()}, false});
-  return hearth::RunSelfTest(backend_, team);
+  return TestKernels(kernels_, team);
 }
 
 }  // namespace hearth

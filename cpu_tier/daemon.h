@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cpu_tier/attachment.h"
+#include "cpu_tier/kernel_choice.h"
 #include "cpu_tier/self_test.h"
 #include "cpu_tier/thread_team.h"
 #include "cpu_tier/tier_counters.h"
@@ -15,7 +16,7 @@ namespace hearth {
 // The daemon without its network: threads, self-test and at most one attachment. All members are thread-safe.
 class Daemon {
  public:
-  Daemon(const kernels::Backend& backend, const CpuChoice& cpus);
+  Daemon(const KernelChoice& kernels, const CpuChoice& cpus);
   ~Daemon();
 
   struct Attached {
@@ -28,16 +29,19 @@ class Daemon {
   // Lets go of an attachment that has ended: its mappings keep the home's memory alive.
   void Reap();
   bool attached();
+  std::string kernel();  // of the attachment; "" without one
 
   SelfTestReport RunSelfTest();
   SelfTestReport self_test() const { return self_test_; }  // of the start
   const TierCounters& counters() const { return counters_; }
   uint64_t instance() const { return instance_; }
-  const char* isa() const { return backend_.name; }
+  const char* isa() const { return kernels::Name(kernels_.isa); }
   const std::vector<int>& cpus() const { return cpus_.cpus; }
 
  private:
-  const kernels::Backend& backend_;
+  const kernels::ExpertKernel& Kernel(bool int16_welcome) const;
+
+  const KernelChoice kernels_;
   const CpuChoice cpus_;
   const uint64_t instance_;
   TierCounters counters_;

@@ -2,10 +2,16 @@
 
 #include <algorithm>
 
+#include "common/ipc/wait_strategy.h"
+
 namespace hearth {
 namespace {
 
+using namespace std::chrono_literals;
+using kernels::ExpertFfnArgs;
+
 constexpr size_t kAlign = 64;
+constexpr auto kNap = 10s;  // of one sleep; units end by themselves
 
 size_t RoundUp(size_t value) { return (value + kAlign - 1) / kAlign * kAlign; }
 
@@ -16,29 +22,69 @@ std::byte* ExpertRunner::Scratch(size_t bytes) {
   return memory_.data() + (kAlign - reinterpret_cast<uintptr_t>(memory_.data()) % kAlign);
 }
 
-bool ExpertRunner::Run(const std::vector<kernels::ExpertFfnArgs>& experts, const std::function<bool()>& abandoned) {
+void ExpertRunner::Plan(const std::vector<ExpertFfnArgs>& experts) {
   scratch_at_.clear();
-  size_t bytes = 0;
-  for (const kernels::ExpertFfnArgs& args : experts) {
-    scratch_at_.push_back(bytes);
-    bytes += RoundUp(static_cast<size_t>(kernels::ExpertScratchBytes(args.expert, args.picks)));
+  scratch_bytes_ = 0;
+  for (const ExpertFfnArgs& args : experts) {
+    scratch_at_.push_back(scratch_bytes_);
+    scratch_bytes_ += RoundUp(static_cast<size_t>(kernel_.ScratchBytes(args.expert, args.picks)));
   }
-  std::byte* const scratch = Scratch(bytes);
+  spans_.clear();
+  last_span_.assign(experts.size(), -1);
+  units_ = 0;
   for (int p = 0; p < kernels::kExpertPhases; ++p) {
-    if (abandoned && abandoned()) return false;
     const auto phase = static_cast<kernels::ExpertPhase>(p);
-    first_unit_.assign(1, 0);
-    for (const kernels::ExpertFfnArgs& args : experts) {
-      const auto units = static_cast<uint32_t>(kernels::ExpertUnits(args.expert, args.picks, phase));
-      first_unit_.push_back(first_unit_.back() + units);
+    for (uint32_t e = 0; e < experts.size(); ++e) {
+      const auto units = static_cast<uint32_t>(kernel_.Units(experts[e].expert, experts[e].picks, phase));
+      if (units == 0) continue;
+      spans_.push_back({units_, units, e, phase, last_span_[e]});
+      last_span_[e] = static_cast<int>(spans_.size()) - 1;
+      units_ += units;
     }
-    team_.ForEach(first_unit_.back(), [&](uint32_t unit) {
-      const auto after = std::upper_bound(first_unit_.begin(), first_unit_.end(), unit);
-      const auto e = static_cast<size_t>(after - first_unit_.begin()) - 1;
-      backend_.expert_unit(experts[e], phase, unit - first_unit_[e], scratch + scratch_at_[e]);
-    });
   }
-  return true;
+  if (done_room_ < spans_.size()) {
+    done_room_ = spans_.size();
+    done_ = std::make_unique<std::atomic<uint32_t>[]>(done_room_);
+  }
+  for (size_t i = 0; i < spans_.size(); ++i) done_[i].store(0, std::memory_order_relaxed);
+}
+
+const ExpertRunner::Span& ExpertRunner::SpanOf(uint32_t unit) const {
+  const auto after =
+      std::upper_bound(spans_.begin(), spans_.end(), unit, [](uint32_t u, const Span& span) { return u < span.first; });
+  return *(after - 1);
+}
+
+void ExpertRunner::Await(int span) {
+  if (span < 0) return;
+  const uint32_t units = spans_[static_cast<size_t>(span)].units;
+  // The acquire of the wait pairs with the release in Finish.
+  while (!WaitUntil(
+      done_[static_cast<size_t>(span)], [units](uint32_t done) { return done == units; }, Deadline::After(kNap),
+      team_.spin())) {
+  }
+}
+
+void ExpertRunner::Finish(const Span& span) {
+  std::atomic<uint32_t>& done = done_[static_cast<size_t>(&span - spans_.data())];
+  if (done.fetch_add(1, std::memory_order_acq_rel) + 1 == span.units) FutexWake(done);
+}
+
+bool ExpertRunner::Run(const std::vector<ExpertFfnArgs>& experts, const std::function<bool()>& abandoned) {
+  Plan(experts);
+  std::byte* const scratch = Scratch(scratch_bytes_);
+  std::atomic<bool> gone{false};
+  team_.ForEach(units_, [&](uint32_t unit) {
+    const Span& span = SpanOf(unit);
+    Await(span.before);
+    if (!gone.load(std::memory_order_relaxed) && abandoned && abandoned()) gone.store(true, std::memory_order_relaxed);
+    // Units of an abandoned job still count, or others would wait for them.
+    if (!gone.load(std::memory_order_relaxed)) {
+      kernel_.Run(experts[span.expert], span.phase, unit - span.first, scratch + scratch_at_[span.expert]);
+    }
+    Finish(span);
+  });
+  return !gone.load(std::memory_order_relaxed);
 }
 
 }  // namespace hearth

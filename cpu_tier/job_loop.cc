@@ -17,13 +17,13 @@ static_assert(std::is_same_v<kernels::Real, float>, "rows of the link are fp32")
 
 }  // namespace
 
-JobLoop::JobLoop(const HomeView& home, const LinkView& link, const kernels::Backend& backend, ThreadTeam& team,
+JobLoop::JobLoop(const HomeView& home, const LinkView& link, const kernels::ExpertKernel& kernel, ThreadTeam& team,
                  TierCounters& counters)
     : home_(home),
       link_(link),
       team_(team),
       counters_(counters),
-      runner_(backend, team),
+      runner_(kernel, team),
       out_row_(link.geometry().max_picks),
       spin_(SpinBudget(UsableCpuCount())) {
   std::iota(out_row_.begin(), out_row_.end(), 0);

@@ -18,7 +18,7 @@ namespace hearth {
 class JobLoop {
  public:
   // All must outlive this object.
-  JobLoop(const HomeView& home, const LinkView& link, const kernels::Backend& backend, ThreadTeam& team,
+  JobLoop(const HomeView& home, const LinkView& link, const kernels::ExpertKernel& kernel, ThreadTeam& team,
           TierCounters& counters);
   ~JobLoop();  // lets a running job end early
   JobLoop(const JobLoop&) = delete;

@@ -11,6 +11,7 @@
 #include "cpu_tier/cpu_choice.h"
 #include "cpu_tier/cpu_tier_service.h"
 #include "cpu_tier/daemon.h"
+#include "cpu_tier/kernel_choice.h"
 #include "cpu_tier/tier_metrics.h"
 
 namespace hearth {
@@ -18,20 +19,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const kernels::Backend& ChooseBackend(const std::string& isa) {
-  if (isa == "ref") return kernels::RefBackend();
-  if (!kernels::HostHasAvx2()) {
-    throw StartupError("this CPU lacks AVX2, FMA or F16C, which cpu_tier needs; run the worker without it");
-  }
-  return kernels::Avx2Backend();
-}
-
 void Serve(const CpuTierConfig& config, StopSignal& stop) {
   SetLogLevel(ParseLogLevel(config.log_level).value_or(LogLevel::kInfo));
   for (const auto& [name, value] : DescribeConfig(config)) {
     Log(LogLevel::kInfo, "option", {{"name", name}, {"value", value}});
   }
-  Daemon daemon(ChooseBackend(config.isa), ChooseCpus(OfferOfThisMachine(), config.cpus, config.threads));
+  Daemon daemon(ChooseKernels(config.isa, config.kernel),
+                ChooseCpus(OfferOfThisMachine(), config.cpus, config.threads));
   if (!daemon.self_test().passed) {
     throw StartupError("self-test " + daemon.self_test().Summary() + "; another --isa may work");
   }

@@ -57,14 +57,15 @@ double RelativeError(const std::vector<Real>& got, const std::vector<Real>& trut
 
 }  // namespace
 
-SelfTestReport RunSelfTest(const kernels::Backend& backend, ThreadTeam& team) {
+SelfTestReport RunSelfTest(const kernels::ExpertKernel& kernel, kernels::ExpertArithmetic arithmetic,
+                           ThreadTeam& team) {
   SelfTestReport report;
   std::mt19937_64 random(1);
   std::normal_distribution<float> normal;
   std::vector<Real> x(static_cast<size_t>(kPicks * kHidden));
   for (Real& value : x) value = normal(random);
   const std::vector<int32_t> rows = {2, 0, 1};
-  ExpertRunner runner(backend, team);
+  ExpertRunner runner(kernel, team), plain(kernels::GetExpertKernel(kernels::ExpertIsa::kRef, arithmetic), team);
   for (uint32_t codebook = 0; codebook <= static_cast<uint32_t>(kernels::Codebook::kMul1); ++codebook) {
     for (uint32_t bits = 1; bits <= 8; ++bits) {
       const auto book = static_cast<kernels::Codebook>(codebook);
@@ -75,12 +76,12 @@ SelfTestReport RunSelfTest(const kernels::Backend& backend, ThreadTeam& team) {
           {gate.view, up.view, down.view, 10}, x.data(), rows.data(), got.data(), rows.data(), kPicks, kHidden};
       runner.Run({args}, nullptr);
       args.out = truth.data();
-      kernels::RefBackend().expert_ffn(nullptr, args);
+      plain.Run({args}, nullptr);
       const double error = RelativeError(got, truth);
       if (error <= report.worst_relative_error) continue;
       report.worst_relative_error = error;
-      report.detail = StrCat("K = ", bits, ", codebook ", codebook, ": relative error ", error, ", at most ",
-                             kTolerance, " expected");
+      report.detail = StrCat(kernel.name(), ", K = ", bits, ", codebook ", codebook, ": relative error ", error,
+                             ", at most ", kTolerance, " expected");
     }
   }
   report.passed = report.worst_relative_error <= kTolerance;

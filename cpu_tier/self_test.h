@@ -3,7 +3,7 @@
 #include <string>
 
 #include "cpu_tier/thread_team.h"
-#include "kernels/backend.h"
+#include "kernels/expert_ffn/expert_kernel.h"
 
 namespace hearth {
 
@@ -15,7 +15,8 @@ struct SelfTestReport {
   std::string Summary() const { return passed ? "passed" : "failed: " + detail; }
 };
 
-// Runs a random expert of every K and codebook through the daemon's own path and compares with the scalar reference.
-SelfTestReport RunSelfTest(const kernels::Backend& backend, ThreadTeam& team);
+// Runs a random expert of every K and codebook through the daemon's own path and compares with the plain loops of the
+// same arithmetic.
+SelfTestReport RunSelfTest(const kernels::ExpertKernel& kernel, kernels::ExpertArithmetic arithmetic, ThreadTeam& team);
 
 }  // namespace hearth

@@ -20,6 +20,8 @@ class ThreadTeam {
   ThreadTeam& operator=(const ThreadTeam&) = delete;
 
   int threads() const { return static_cast<int>(helpers_.size()) + 1; }
+  // How long a thread spins for another one before it sleeps.
+  std::chrono::nanoseconds spin() const { return spin_; }
   // Puts the calling thread on the team's first CPU, where threads are pinned at all.
   void PinCaller() const;
 

@@ -106,6 +106,7 @@ void ModelEngine::StartTier(const std::string& home_dir) {
   options.link_dir = home_dir;
   options.home_path = loaded_->home.path();
   options.fingerprint = home().fingerprint();
+  options.int16_welcome = !kernels_.on_host();
   options.layers = home().layers();
   options.experts = home().experts();
   options.geometry = LinkGeometryFor(home().hidden(), home().experts(), static_cast<uint32_t>(settings_.max_batch_rows),

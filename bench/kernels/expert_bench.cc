@@ -62,10 +62,11 @@ std::vector<int> SplitNumbers(const std::string& text, int least, int most) {
 }
 
 Options Parse(int argc, char** argv) {
-  const option table[] = {{"threads", 1, nullptr, 't'}, {"cpus", 1, nullptr, 'c'},    {"bits", 1, nullptr, 'b'},
-                          {"tokens", 1, nullptr, 'm'},  {"isa", 1, nullptr, 'i'},     {"hidden", 1, nullptr, 'h'},
-                          {"width", 1, nullptr, 'w'},   {"repeats", 1, nullptr, 'r'}, {"mb-per-thread", 1, nullptr, 's'},
-                          {"json", 0, nullptr, 'j'},    {nullptr, 0, nullptr, 0}};
+  const option table[] = {
+      {"threads", 1, nullptr, 't'}, {"cpus", 1, nullptr, 'c'},    {"bits", 1, nullptr, 'b'},
+      {"tokens", 1, nullptr, 'm'},  {"isa", 1, nullptr, 'i'},     {"hidden", 1, nullptr, 'h'},
+      {"width", 1, nullptr, 'w'},   {"repeats", 1, nullptr, 'r'}, {"mb-per-thread", 1, nullptr, 's'},
+      {"json", 0, nullptr, 'j'},    {nullptr, 0, nullptr, 0}};
   Options o;
   for (int c = 0; (c = getopt_long(argc, argv, "", table, nullptr)) != -1;) {
     if (c == 't') o.threads = SplitNumbers(optarg, 1, 1024);

@@ -81,8 +81,8 @@ ExpertRun::ExpertRun(const ExpertPool& pool, const kernels::ExpertKernel& kernel
 
 void ExpertRun::Compute(int thread, int index) {
   Thread& t = threads_[static_cast<size_t>(thread)];
-  const kernels::ExpertFfnArgs args{pool_.Expert(thread, index), t.x.data(), rows_.data(), t.out.data(),
-                                    rows_.data(), tokens_, pool_.hidden()};
+  const kernels::ExpertFfnArgs args{
+      pool_.Expert(thread, index), t.x.data(), rows_.data(), t.out.data(), rows_.data(), tokens_, pool_.hidden()};
   void* scratch = t.scratch.data() + (64 - reinterpret_cast<uintptr_t>(t.scratch.data()) % 64);
   for (int p = 0; p < kernels::kExpertPhases; ++p) {
     const auto phase = static_cast<kernels::ExpertPhase>(p);

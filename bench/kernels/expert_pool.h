@@ -15,8 +15,8 @@ class ExpertPool {
  public:
   ExpertPool(BenchThreads& team, uint32_t bits, kernels::Dim hidden, kernels::Dim width, size_t bytes_per_thread);
 
-  size_t bytes() const;  // of all threads
-  int experts() const { return experts_; }  // of one thread
+  size_t bytes() const;                                                                                // of all threads
+  int experts() const { return experts_; }                                                             // of one thread
   double weights() const { return 3.0 * static_cast<double>(hidden_) * static_cast<double>(width_); }  // of an expert
   kernels::Dim hidden() const { return hidden_; }
   std::span<const std::byte> share(int thread) const {

@@ -125,6 +125,7 @@ bool CpuTierClient::TryAttach() {
   request.set_home_layout_version(kHomeLayoutVersion);
   request.set_link_version(options_.link_version);
   request.set_worker_instance(instance_);
+  request.set_int16_welcome(options_.int16_welcome);
   v1::AttachResponse response;
   grpc::ClientContext call;
   call.set_deadline(std::chrono::system_clock::now() + kCallTime);

@@ -26,6 +26,7 @@ struct CpuTierClientOptions {
   uint32_t layers = 0, experts = 0;
   LinkGeometry geometry;  // slots 0: four
   uint32_t link_version = kLinkVersion;
+  bool int16_welcome = false;  // the device's own experts are not those of the fp32 kernel
 };
 
 // Geometry for decode steps of up to `max_rows` rows.

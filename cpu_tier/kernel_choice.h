@@ -1,0 +1,31 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/expert_ffn/expert_kernel.h"
+
+namespace hearth {
+
+// Which expert kernels the daemon uses; fixed when it starts.
+struct KernelChoice {
+  kernels::ExpertIsa isa = kernels::ExpertIsa::kRef;
+  std::optional<kernels::ExpertArithmetic> forced;  // none: what the attached worker wants
+
+  // A worker on the host computes experts in fp32 itself and must get the same bits; one on a GPU rounds differently
+  // anyway and is better served by the faster int16.
+  kernels::ExpertArithmetic For(bool int16_welcome) const {
+    return forced.value_or(int16_welcome ? kernels::ExpertArithmetic::kInt16 : kernels::ExpertArithmetic::kFp32);
+  }
+  // What may be asked of this daemon, each once.
+  std::vector<kernels::ExpertArithmetic> Possible() const {
+    if (forced) return {*forced};
+    return {kernels::ExpertArithmetic::kFp32, kernels::ExpertArithmetic::kInt16};
+  }
+};
+
+// Values of --isa and --kernel. Throws StartupError for an instruction set that this CPU lacks.
+KernelChoice ChooseKernels(const std::string& isa, const std::string& kernel);
+
+}  // namespace hearth
