@@ -15,7 +15,9 @@ constexpr int kLeastMajor = 8;
 Backend MakeCudaBackend() {
   CudaOrDie(cudaSetDevice(0), "cudaSetDevice");
   cudaStream_t stream = nullptr;
-  CudaOrDie(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
+  int least = 0, greatest = 0;
+  CudaOrDie(cudaDeviceGetStreamPriorityRange(&least, &greatest), "cudaDeviceGetStreamPriorityRange");
+  CudaOrDie(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, greatest), "cudaStreamCreate");
   Backend b;
   b.name = "cuda";
   b.stream = stream;

@@ -11,8 +11,8 @@ ExpertCache::ExpertCache(const HomeView& home, int32_t slots, const kernels::Bac
       tables_(static_cast<int32_t>(home.layers()), static_cast<int32_t>(home.experts()), slots),
       arena_(slots, home.record_stride(), backend) {}
 
-void ExpertCache::Fill(int32_t slot, int layer, int expert) {
-  backend_.memory->upload(backend_.stream, arena_.slot(slot),
+void ExpertCache::Fill(int32_t slot, int layer, int expert, void* stream) {
+  backend_.memory->upload(stream, arena_.slot(slot),
                           home_.record(static_cast<uint32_t>(layer), static_cast<uint32_t>(expert)),
                           home_.record_stride());
 }

@@ -25,8 +25,8 @@ class ExpertCache {
   int32_t slots() const { return arena_.slots(); }
   uint64_t arena_bytes() const { return arena_.bytes(); }
 
-  // Copies an expert's record into the slot that Admit gave it, in the order of the backend's work.
-  void Fill(int32_t slot, int layer, int expert);
+  // Copies an expert's record into the slot that Admit gave it, in the order of the stream's work.
+  void Fill(int32_t slot, int layer, int expert, void* stream);
   void Unpin(const std::vector<int32_t>& slots);  // takes the lock
 
   struct Comparison {

@@ -23,8 +23,11 @@ LaneExecutor::LaneExecutor(const HomeView& home, const kernels::Backend& backend
       cache_(home, PlanSlots(options, uint64_t{home.layers()} * home.experts(), home.record_stride()), backend),
       prefill_(home, backend, cache_, stats_, options),
       cost_(StartConstants(home, backend, options)),
+      pcie_(backend),
       timer_(backend),
+      pcie_timer_(pcie_.backend()),
       batch_(backend, home),
+      pcie_batch_(pcie_.backend(), home),
       random_(options.seed) {
   const auto lock = cache_.Lock();
   cache_.CopyCounters(stats_);
@@ -37,6 +40,7 @@ std::vector<LaneExecutor::MemoryPart> LaneExecutor::memory() const { return {{"e
 Status LaneExecutor::Prefill(const MoeStep& step, int next_moe_layer, const std::function<bool()>& cancelled) {
   decode_layers_ = 0;
   timer_.Collect();
+  pcie_timer_.Collect();
   return prefill_.Run(step, next_moe_layer, cancelled);
 }
 
@@ -44,6 +48,7 @@ Status LaneExecutor::BeginDecode(const MoeStep& step) {
   HEARTH_CHECK(!open_, "BeginDecode twice without FinishDecode");
   open_ = true;
   timer_.Collect();  // the ids of this step are here, so the layer before is done
+  pcie_timer_.Collect();
   if (prefill_.borrowing() && ++decode_layers_ > kStepsUntilTakenBack * home_.layers()) prefill_.ReturnSlots();
   picks_.Build(step.ids, step.rows, step.top_k, static_cast<int>(home_.experts()));
 
@@ -52,6 +57,7 @@ Status LaneExecutor::BeginDecode(const MoeStep& step) {
   TouchAndAdmit(step, !all_to_cpu && options_.force != ForceSource::kPcie);
   ChooseSources(cpu_up);
   PublishCpu(step);
+  RunPcie(step);
   return Status::Ok();
 }
 
@@ -122,45 +128,53 @@ void LaneExecutor::PublishCpu(const MoeStep& step) {
 Status LaneExecutor::FinishDecode(const MoeStep& step) {
   HEARTH_CHECK(open_, "FinishDecode without BeginDecode");
   open_ = false;
-  RunLocal(step, Source::kHit);
-  RunLocal(step, Source::kPcie);
+  RunHits(step);
   if (published_) FinishCpu(step);
+  pcie_.Join();
   cache_.Unpin(pinned_);
   return Status::Ok();
 }
 
-// Where a group's bytes are read when this process computes it; an admitted expert is copied into its slot first.
-const std::byte* LaneExecutor::RecordOf(const MoeStep& step, size_t g) {
-  const int32_t expert = picks_.groups()[g].expert;
-  const bool uses_slot = sources_[g] == Source::kHit || inputs_[g].admitted;
-  if (!uses_slot) return home_.record(static_cast<uint32_t>(step.moe_layer), static_cast<uint32_t>(expert));
-  if (inputs_[g].admitted) cache_.Fill(slot_of_group_[g], step.moe_layer, expert);
-  return cache_.slot(slot_of_group_[g]);
-}
-
-void LaneExecutor::RunLocal(const MoeStep& step, Source source) {
-  const bool hit = source == Source::kHit;
+// Hits already resident when the step began; they do not wait for the bus.
+void LaneExecutor::RunHits(const MoeStep& step) {
   timer_.Begin();
   for (size_t g = 0; g < sources_.size(); ++g) {
-    if (sources_[g] != source) continue;
+    if (sources_[g] != Source::kHit) continue;
     const PickGroup& group = picks_.groups()[g];
-    batch_.Add(step, picks_, group, RecordOf(step, g));
-    (hit ? stats_.picks.vram : stats_.picks.pcie).Add(static_cast<uint64_t>(group.picks));
-    (hit ? stats_.bytes.vram : stats_.bytes.pcie).Add(home_.record_stride());
+    batch_.Add(step, picks_, group, cache_.slot(slot_of_group_[g]));
+    stats_.picks.vram.Add(static_cast<uint64_t>(group.picks));
+    stats_.bytes.vram.Add(home_.record_stride());
   }
   const int experts = static_cast<int>(batch_.size());
   batch_.Run(step, kernels::Phase::kDecode);
-  if (hit) {
-    timer_.End([this, experts](double seconds) {
-      AddSeconds(stats_.busy_ns.vram, seconds);
-      cost_.ObserveHits(experts, seconds);
-    });
-  } else {
-    timer_.End([this, experts](double seconds) {
-      AddSeconds(stats_.busy_ns.pcie, seconds);
-      cost_.ObservePcie(experts, seconds);
-    });
+  timer_.End([this, experts](double seconds) {
+    AddSeconds(stats_.busy_ns.vram, seconds);
+    cost_.ObserveHits(experts, seconds);
+  });
+}
+
+// Misses are read in place; an admitted expert is copied into its slot on the way.
+void LaneExecutor::RunPcie(const MoeStep& step) {
+  pcie_.Fork();
+  pcie_timer_.Begin();
+  for (size_t g = 0; g < sources_.size(); ++g) {
+    if (sources_[g] != Source::kPcie) continue;
+    const PickGroup& group = picks_.groups()[g];
+    const std::byte* record = home_.record(static_cast<uint32_t>(step.moe_layer), static_cast<uint32_t>(group.expert));
+    if (inputs_[g].admitted) {
+      cache_.Fill(slot_of_group_[g], step.moe_layer, group.expert, pcie_.backend().stream);
+      record = cache_.slot(slot_of_group_[g]);
+    }
+    pcie_batch_.Add(step, picks_, group, record);
+    stats_.picks.pcie.Add(static_cast<uint64_t>(group.picks));
+    stats_.bytes.pcie.Add(home_.record_stride());
   }
+  const int experts = static_cast<int>(pcie_batch_.size());
+  pcie_batch_.Run(step, kernels::Phase::kDecode);
+  pcie_timer_.End([this, experts](double seconds) {
+    AddSeconds(stats_.busy_ns.pcie, seconds);
+    cost_.ObservePcie(experts, seconds);
+  });
 }
 
 void LaneExecutor::FinishCpu(const MoeStep& step) {

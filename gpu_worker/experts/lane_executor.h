@@ -16,6 +16,7 @@
 #include "gpu_worker/experts/placement.h"
 #include "gpu_worker/experts/prefill_lane.h"
 #include "gpu_worker/experts/run_group.h"
+#include "gpu_worker/experts/side_stream.h"
 
 namespace hearth {
 
@@ -48,7 +49,8 @@ class LaneExecutor : public MoeExecutor {
   void TouchAndAdmit(const MoeStep& step, bool admit);
   void ChooseSources(bool cpu_up);
   void PublishCpu(const MoeStep& step);
-  void RunLocal(const MoeStep& step, Source source);
+  void RunHits(const MoeStep& step);
+  void RunPcie(const MoeStep& step);
   void FinishCpu(const MoeStep& step);
   void RunLate(const MoeStep& step);
   void CopyRows(const MoeStep& step, const float* rows);
@@ -62,8 +64,9 @@ class LaneExecutor : public MoeExecutor {
   ExpertCache cache_;
   PrefillLane prefill_;
   CostModel cost_;
-  LaneTimer timer_;
-  GroupBatch batch_;
+  SideStream pcie_;  // misses cross PCIe beside everything else
+  LaneTimer timer_, pcie_timer_;
+  GroupBatch batch_, pcie_batch_;
   std::mt19937_64 random_;
 
   // The step between BeginDecode and FinishDecode.

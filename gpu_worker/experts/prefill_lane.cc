@@ -179,7 +179,7 @@ const std::byte* PrefillLane::DirectRecord(const MoeStep& step, int32_t expert) 
   }
   if (slot == cache::kNone) return home_.record(static_cast<uint32_t>(step.moe_layer), static_cast<uint32_t>(expert));
   pinned_.push_back(slot);
-  cache_.Fill(slot, step.moe_layer, expert);
+  cache_.Fill(slot, step.moe_layer, expert, backend_.stream);
   return cache_.slot(slot);
 }
 

@@ -1,6 +1,7 @@
 #include "kernels/cuda/scratch.h"
 
 #include "kernels/cuda/cuda_check.h"
+#include "kernels/cuda/per_stream.h"
 
 namespace hearth::kernels::cuda {
 namespace {
@@ -10,15 +11,15 @@ struct Block {
   size_t bytes = 0;
 };
 
-Block& TheBlock() {
-  static Block block;  // never freed: the driver may be gone when static objects end
-  return block;
+PerStream<Block>& Blocks() {
+  static auto* blocks = new PerStream<Block>;  // never freed: the driver may be gone when static objects end
+  return *blocks;
 }
 
 }  // namespace
 
-void* Scratch(size_t bytes) {
-  Block& block = TheBlock();
+void* Scratch(void* stream, size_t bytes) {
+  Block& block = Blocks().of(stream);
   if (bytes > block.bytes) {
     // Freeing waits for the launches that still use the old block.
     CudaOrDie(cudaFree(block.data), "cudaFree of scratch");
@@ -29,6 +30,10 @@ void* Scratch(size_t bytes) {
   return block.data;
 }
 
-size_t ScratchBytes() { return TheBlock().bytes; }
+size_t ScratchBytes() {
+  size_t bytes = 0;
+  Blocks().ForEach([&bytes](const Block& block) { bytes += block.bytes; });
+  return bytes;
+}
 
 }  // namespace hearth::kernels::cuda

@@ -133,7 +133,7 @@ void ExpertBatchPrefill(void* stream_, const ExpertBatchArgs& args) {
     most_picks = std::max(most_picks, sum);
     most_experts = std::max(most_experts, group.size());
   }
-  const OperandMemory memory({.rows = most_picks * std::max(shapes.gate_up_row, shapes.down_row),
+  const OperandMemory memory(stream, {.rows = most_picks * std::max(shapes.gate_up_row, shapes.down_row),
                               .row_scales = 2 * most_picks,
                               .tiles = static_cast<Dim>(most_experts * expert_bytes / sizeof(uint4)),
                               .column_scales = static_cast<Dim>(most_experts) * shapes.strips * kStripColumns,

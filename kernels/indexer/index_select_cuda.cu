@@ -129,7 +129,7 @@ void IndexSelect(void* stream, const IndexSelectArgs& args) {
   const Dim most_rows = std::min(group, args.rows);
   // To a power of two, so that a growing context does not grow the scratch with every chunk.
   float* scores =
-      scored ? static_cast<float*>(Scratch(std::bit_ceil(static_cast<size_t>(most_rows * row_bytes)))) : nullptr;
+      scored ? static_cast<float*>(Scratch(stream, std::bit_ceil(static_cast<size_t>(most_rows * row_bytes)))) : nullptr;
   for (Dim row0 = 0; row0 < args.rows; row0 += group) {
     const Dim rows = std::min(group, args.rows - row0);
     if (scored) IndexScores(s, args, row0, rows, most_pools, stride, scores);

@@ -22,7 +22,7 @@ void KdaChunked(void* stream, const KdaRuleArgs& args) {
   for (Dim i = 0; i < args.segment_count; ++i) aligned = aligned && IsAligned16(args.segments[i].state);
   const int slots = static_cast<int>(std::clamp<Dim>(kUnits / args.heads, 1, 64));
   float* blocks =
-      static_cast<float*>(Scratch(static_cast<size_t>(slots * args.heads) * kda_block::kFloats * sizeof(float)));
+      static_cast<float*>(Scratch(stream, static_cast<size_t>(slots * args.heads) * kda_block::kFloats * sizeof(float)));
   KdaCursor at;
   for (;;) {
     const KdaRuns runs = TakeKdaRuns(args.segments, args.segment_count, slots, &at);

@@ -90,7 +90,7 @@ void HeadLinearPrefill(cudaStream_t stream, const HeadLinearArgs& args) {
   const Dim pass_heads = std::clamp<Dim>(std::min(static_cast<Dim>(kOperandRowsBytes) / (pass_rows * row_bytes),
                                                   static_cast<Dim>(kOperandTilesBytes) / tile_bytes),
                                          1, std::min<Dim>(args.heads, kMaxJobs));
-  const OperandMemory memory({.rows = pass_heads * pass_rows * k,
+  const OperandMemory memory(stream, {.rows = pass_heads * pass_rows * k,
                               .row_scales = pass_heads * pass_rows,
                               .tiles = pass_heads * tile_bytes / static_cast<Dim>(sizeof(uint4)),
                               .column_scales = pass_heads * strips * kStripColumns});

@@ -26,7 +26,7 @@ void LaunchRows(void* stream, const LinearArgs& args, const GemvShape& shape, Di
     for (int r = 0; r < job.rows; ++r) job.x_row[r] = job.y_row[r] = static_cast<int32_t>(done + r);
     t.rows_most = std::max(t.rows_most, job.rows);
   }
-  t.partial = static_cast<float*>(Scratch(static_cast<size_t>(t.partial_size()) * sizeof(float)));
+  t.partial = static_cast<float*>(Scratch(stream, static_cast<size_t>(t.partial_size()) * sizeof(float)));
   LaunchGemv(stream, t);
 }
 

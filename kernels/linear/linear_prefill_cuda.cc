@@ -25,7 +25,7 @@ void LinearPrefill(void* stream_, const LinearArgs& args) {
   const Dim pass_rows = AtATime(kOperandRowsBytes, operands.row_bytes(), kRowBlock, args.rows);
   const Dim pass_strips = AtATime(kOperandTilesBytes, operands.strip_bytes(), 2, w.strips());
   const Dim pass_columns = operands.terms == 3 ? pass_strips * kStripColumns : 0;
-  const OperandMemory memory({.rows = pass_rows * operands.k,
+  const OperandMemory memory(stream, {.rows = pass_rows * operands.k,
                               .row_scales = pass_rows,
                               .tiles = pass_strips * static_cast<Dim>(operands.strip_bytes() / sizeof(uint4)),
                               .column_scales = pass_columns});

@@ -23,7 +23,7 @@ class Cutter {
 
 }  // namespace
 
-OperandMemory::OperandMemory(const OperandSizes& sizes) {
+OperandMemory::OperandMemory(void* stream, const OperandSizes& sizes) {
   const auto cut_all = [&](Cutter cutter) {
     cutter.Cut(sizes.rows, &rows);
     cutter.Cut(sizes.row_scales, &row_scales);
@@ -34,7 +34,7 @@ OperandMemory::OperandMemory(const OperandSizes& sizes) {
     cutter.Cut(sizes.row_lists, &row_lists);
     return cutter.used();
   };
-  cut_all(Cutter(Scratch(cut_all(Cutter(nullptr)))));
+  cut_all(Cutter(Scratch(stream, cut_all(Cutter(nullptr)))));
 }
 
 }  // namespace hearth::kernels::cuda

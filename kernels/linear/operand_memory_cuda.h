@@ -33,7 +33,7 @@ struct OperandMemory {
   float* up;
   int32_t* row_lists;
 
-  explicit OperandMemory(const OperandSizes& sizes);
+  OperandMemory(void* stream, const OperandSizes& sizes);
 };
 
 }  // namespace hearth::kernels::cuda

@@ -254,7 +254,7 @@ void HcMix(void* stream, const HcMixArgs& args) {
   a.aligned = args.hidden % 4 == 0 && IsAligned16(args.streams) && IsAligned16(args.fn) &&
               IsAligned16(args.norm_weight) && IsAligned16(args.x);
   a.partials =
-      static_cast<float*>(Scratch(static_cast<size_t>(args.rows) * a.slices * (a.products + 1) * sizeof(float)));
+      static_cast<float*>(Scratch(stream, static_cast<size_t>(args.rows) * a.slices * (a.products + 1) * sizeof(float)));
 
   if (a.rows <= kFewRows) {
     const int units = a.slices * (a.products + 1);

@@ -334,7 +334,7 @@ void AttendDecode512(cudaStream_t stream, const LatentAttentionArgs& args) {
   const Dim per_row = splits.count * args.heads;
   const size_t row_bytes = static_cast<size_t>(per_row) * (kRank * sizeof(float) + sizeof(float2));
   const Dim group = std::clamp<Dim>(static_cast<Dim>(kMostSplitBytes / row_bytes), 1, args.rows);
-  splits.mixed = static_cast<float*>(Scratch(static_cast<size_t>(group) * row_bytes));
+  splits.mixed = static_cast<float*>(Scratch(stream, static_cast<size_t>(group) * row_bytes));
   splits.soft = reinterpret_cast<float2*>(splits.mixed + group * per_row * kRank);
   for (Dim row0 = 0; row0 < args.rows; row0 += group) {
     const auto rows = static_cast<unsigned>(std::min(group, args.rows - row0));

@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(32) RouterPick(RouterArgs args, const float* l
 void Router(void* stream, const RouterArgs& args) {
   if (args.rows == 0) return;
   const auto s = static_cast<cudaStream_t>(stream);
-  auto* logits = static_cast<float*>(Scratch(static_cast<size_t>(args.rows * args.experts) * sizeof(float)));
+  auto* logits = static_cast<float*>(Scratch(stream, static_cast<size_t>(args.rows * args.experts) * sizeof(float)));
   RouterLogits(s, args, logits);
   const size_t shared = static_cast<size_t>(args.experts) * 2 * sizeof(float);
   RouterPick<<<static_cast<unsigned>(args.rows), 32, shared, s>>>(args, logits);
