@@ -66,7 +66,7 @@ class Batch {
     const int64_t width = shapes_.gate.strips * kStripColumns;
     const int64_t middle = int64_t{count_} * rows_most_ * width;
     const int64_t partial = std::max(first_.partial_size(), second_.partial_size());
-    float* scratch = static_cast<float*>(Scratch(stream, static_cast<size_t>(middle + partial) * sizeof(float)));
+    float* scratch = static_cast<float*>(Scratch(stream_, static_cast<size_t>(middle + partial) * sizeof(float)));
     first_.partial = second_.partial = scratch + middle;
 
     first_.x = args_.x;
