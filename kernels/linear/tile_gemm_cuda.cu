@@ -1,6 +1,5 @@
 #include "kernels/cuda/cuda_check.h"
 #include "kernels/cuda/mma_device.cuh"
-#include "kernels/cuda/multiprocessors.h"
 #include "kernels/linear/job_list_cuda.h"
 #include "kernels/linear/operand_jobs_cuda.h"
 #include "kernels/linear/tile_layout.h"
@@ -255,9 +254,6 @@ bool Fits() {
     return S::kSharedBytes <= most;
   }();
   return fits;
-}
-
-  return wide_blocks >= Multiprocessors() ? GemmBlock::kWide : GemmBlock::kNarrow;
 }
 
 }  // namespace
