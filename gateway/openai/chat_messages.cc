@@ -9,9 +9,6 @@
 namespace hearth::openai {
 namespace {
 
-constexpr size_t kMaxMessages = 4096;
-constexpr size_t kMaxTools = 512;
-
 Status Wrong(const std::string& place, const std::string& what) {
   return InvalidArgument(place, " ", what).WithParam(place);
 }

@@ -5,6 +5,8 @@
 
 namespace hearth::openai {
 
+inline constexpr size_t kMaxMessages = 4096, kMaxTools = 512;
+
 // The `messages` of a request as the chat template reads them: known roles only (developer becomes system, function
 // becomes tool), `reasoning` under the name reasoning_content, arguments of calls as objects. Refuses everything the
 // template would drop or misread, naming the message: unknown roles and part types, media ("text only"), calls outside

@@ -29,7 +29,7 @@ constexpr Field kChatFields[] = {
     {"frequency_penalty", kHonoured, "-2 to 2"},
     {"repetition_penalty", kHonoured, "above 0, to 2; ours"},
     {"logit_bias", kHonoured, "token id to -100..100, at most 1024 entries; -100 bans the token"},
-    {"tools", kHonoured, "functions; `strict` enforces the parameters' schema, see below"},
+    {"tools", kHonoured, "functions of different names; `strict` enforces the parameters' schema, see below"},
     {"tool_choice", kHonoured, "`auto`, `none`, `required`, a named function, or `allowed_tools`"},
     {"parallel_tool_calls", kHonoured, "false: at most one call, which ends the answer"},
     {"reasoning_effort", kHonoured, "none, minimal, low, medium, high, xhigh or max"},

@@ -3,12 +3,15 @@
 #include <optional>
 #include <string>
 
-#include "gateway/text/json_text.h"
+#include "gateway/openai/chat_messages.h"
+#include "gateway/text/json_reader.h"
 
 namespace hearth::openai {
 Result<OrderedJson> ParseBody(std::string_view body) {
+  constexpr text::ListLimit kLimits[] = {{"messages", kMaxMessages}, {"tools", kMaxTools}};
   std::optional<std::string> repeated;
-  Result<OrderedJson> parsed = text::ParseJsonKeepingNumbers(body, &repeated);
+  Result<OrderedJson> parsed = text::ParseJsonWithin(body, kLimits, &repeated);
+  if (!parsed.ok() && !parsed.status().param().empty()) return parsed.status();
   if (!parsed.ok()) return InvalidArgument("the body is not valid JSON: ", parsed.status().message());
   if (!parsed->is_object()) return InvalidArgument("the body must be a JSON object");
   if (repeated) return InvalidArgument("the body gives the member \"", *repeated, "\" twice").WithParam(*repeated);

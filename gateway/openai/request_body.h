@@ -13,7 +13,8 @@ namespace hearth::openai {
 using OrderedJson = nlohmann::ordered_json;
 
 // The JSON object that a request's body must be. Refuses (kInvalidArgument) what text::ParseJsonKeepingNumbers refuses,
-// a member given twice in one object, and a body that is no object.
+// a member given twice in one object, a body that is no object, and, before the rest is read, too many messages or
+// tools.
 Result<OrderedJson> ParseBody(std::string_view body);
 
 // Whether the Content-Type can be JSON. Browsers may send other types across origins without asking first, so a request

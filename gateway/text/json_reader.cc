@@ -1,3 +1,5 @@
+#include "gateway/text/json_reader.h"
+
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
@@ -6,7 +8,6 @@
 #include <span>
 #include <vector>
 
-#include "gateway/text/json_text.h"
 #include "gateway/text/utf8.h"
 
 namespace hearth::text {
@@ -45,7 +46,8 @@ bool HasRepeatedName(std::span<const Member> members) {
 class JsonReader {
  public:
   // `repeated`, unless null, gets the first name that an object gives twice.
-  JsonReader(std::string_view text, std::optional<std::string>* repeated) : text_(text), repeated_(repeated) {}
+  JsonReader(std::string_view text, std::span<const ListLimit> limits, std::optional<std::string>* repeated)
+      : text_(text), limits_(limits), repeated_(repeated) {}
 
   Result<OrderedJson> Document() {
     OrderedJson value;
@@ -60,7 +62,11 @@ class JsonReader {
   }
 
  private:
-  Status Error() const { return InvalidArgument(error_, " at byte ", at_); }
+  Status Error() const {
+    if (exceeded_ == nullptr) return InvalidArgument(error_, " at byte ", at_);
+    const std::string member(exceeded_->member);
+    return InvalidArgument(member, " has more than ", exceeded_->most, " entries").WithParam(member);
+  }
 
   bool Fail(const char* what) {
     if (!error_) error_ = what;
@@ -123,6 +129,7 @@ class JsonReader {
         SkipBlanks();
         if (!Accept(':')) return Fail("expected ':'");
         SkipBlanks();
+        if (depth == 0) limit_ = LimitOf(key);
         OrderedJson value;
         if (!Value(value, depth + 1)) return false;
         members_.emplace_back(std::move(key), std::move(value));
@@ -132,6 +139,11 @@ class JsonReader {
     }
     out = TakeMembers(begin);
     return true;
+  }
+
+  const ListLimit* LimitOf(std::string_view member) const {
+    const auto found = std::find_if(limits_.begin(), limits_.end(), [&](const auto& l) { return l.member == member; });
+    return found == limits_.end() ? nullptr : &*found;
   }
 
   // The object of the members from `begin` on.
@@ -169,9 +181,14 @@ class JsonReader {
     if (depth == kMaxJsonDepth) return Fail("nested too deeply");
     ++at_;
     const size_t begin = items_.size();
+    const ListLimit* limit = depth == 1 ? limit_ : nullptr;
     SkipBlanks();
     if (!Accept(']')) {
       do {
+        if (limit != nullptr && items_.size() - begin == limit->most) {
+          exceeded_ = limit;
+          return Fail("too many items");
+        }
         SkipBlanks();
         OrderedJson value;
         if (!Value(value, depth + 1)) return false;
@@ -303,7 +320,10 @@ class JsonReader {
   }
 
   std::string_view text_;
+  std::span<const ListLimit> limits_;
   std::optional<std::string>* repeated_;
+  const ListLimit* limit_ = nullptr;     // of the member of the outermost object that is being read
+  const ListLimit* exceeded_ = nullptr;  // the one that ended the reading
   // Stacks of what the open objects and arrays hold so far: each container is then made once, in its final size.
   std::vector<Member> members_;
   std::vector<OrderedJson> items_;
@@ -314,11 +334,16 @@ class JsonReader {
 
 }  // namespace
 
-Result<OrderedJson> ParseJsonKeepingNumbers(std::string_view text, std::optional<std::string>* repeated) {
+Result<OrderedJson> ParseJsonWithin(std::string_view text, std::span<const ListLimit> limits,
+                                    std::optional<std::string>* repeated) {
   if (const size_t good = ValidUtf8Bytes(text); good < text.size()) {
     return InvalidArgument("not valid UTF-8 at byte ", good);
   }
-  return JsonReader(text, repeated).Document();
+  return JsonReader(text, limits, repeated).Document();
+}
+
+Result<OrderedJson> ParseJsonKeepingNumbers(std::string_view text, std::optional<std::string>* repeated) {
+  return ParseJsonWithin(text, {}, repeated);
 }
 
 }  // namespace hearth::text

@@ -5,6 +5,7 @@
 #include <map>
 #include <sstream>
 
+#include "gateway/openai/chat_messages.h"
 #include "gateway/openai/chat_request.h"
 #include "gateway/openai/completion_request.h"
 #include "gateway/openai/field_table.h"
@@ -241,6 +242,15 @@ INSTANTIATE_TEST_SUITE_P(
             "messages[1].audio"},
         MessageCase{R"([{"role":"assistant","content":null,"reasoning":"r"},{"role":"user","content":"z"}])", ""},
         MessageCase{R"([{"role":"assistant"},{"role":"user","content":"z"}])", "messages[0].content"}));
+
+TEST(Messages, TooManyAreRefusedBeforeTheRestIsRead) {
+  std::string body = R"({"messages":[)";
+  for (size_t i = 0; i < kMaxMessages; ++i) body += R"({"role":"user","content":"x"},)";
+  EXPECT_TRUE(ParseBody(body.substr(0, body.size() - 1) + "]}").ok());
+  const Result<OrderedJson> read = ParseBody(body + "{ and so on");
+  EXPECT_EQ(read.status().param(), "messages");
+  EXPECT_EQ(read.status().message(), "messages has more than 4096 entries");
+}
 
 TEST(Messages, AreNormalizedForTheTemplate) {
   const auto request = Chat(

@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "gateway/text/json_reader.h"
 #include "tests/gateway/text/test_data.h"
 
 namespace hearth::text {
@@ -140,6 +141,20 @@ TEST(JsonText, TellsTheFirstRepeatedName) {
   for (int i = 0; i < 100; ++i) many += "\"k" + std::to_string(i) + "\":0,";
   EXPECT_EQ(repeated(many + "\"z\":1}"), "none");
   EXPECT_EQ(repeated(many + "\"k7\":1,\"z\":1,\"z\":2}"), "k7");
+}
+
+TEST(JsonText, ListsOfTheOutermostObjectAreBounded) {
+  const ListLimit limits[] = {{"a", 2}};
+  const auto outcome = [&](std::string_view text) {
+    const auto value = ParseJsonWithin(text, limits, nullptr);
+    return value.ok() ? "taken" : value.status().param() + "|" + value.status().message();
+  };
+  EXPECT_EQ(outcome(R"({"a": [1, 2], "b": [1, 2, 3], "c": {"a": [1, 2, 3]}})"), "taken");
+  EXPECT_EQ(outcome(R"({"b": [[1, 2, 3]], "a": [[1, 2, 3], {"a": [1, 2, 3]}]})"), "taken");
+  EXPECT_EQ(outcome(R"([{"a": [1, 2, 3]}])"), "taken");
+  EXPECT_EQ(outcome(R"({"a": [1, 2, 3]})"), "a|a has more than 2 entries");
+  EXPECT_EQ(outcome(R"({"\u0061": [1, 2, and what follows is not read)"), "a|a has more than 2 entries");
+  EXPECT_EQ(outcome(R"({"a": [1, x)"), "|expected a value at byte 10");
 }
 
 TEST(JsonText, EscapingInPartsGivesTheSameText) {
