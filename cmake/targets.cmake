@@ -78,4 +78,8 @@ function(hearth_gpu_test name)
   target_compile_options(${name} PRIVATE -O1)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS gpu TIMEOUT 300 SKIP_RETURN_CODE 77)
+  if(NOT TARGET gpu_tests)
+    add_custom_target(gpu_tests)  # all of them
+  endif()
+  add_dependencies(gpu_tests ${name})
 endfunction()

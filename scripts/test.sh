@@ -2,15 +2,16 @@
 # Everything that needs no GPU: release build, unit and golden tests, end-to-end tests with the real processes, subsets
 # under the address and thread sanitizers. Sets itself up; about half an hour on two cores.
 #
-#   scripts/test.sh [STAGE...]      stages: unit e2e clients asan tsan (default: all of them, in this order), browser
+#   scripts/test.sh [STAGE...]      stages: unit e2e clients asan tsan cuda (default: all of them, in this order), browser
 #
 # unit: gtest programs and comparisons with other implementations; e2e: the three real processes; clients: the openai,
-# langchain-openai and llm packages, curl and gRPC against a server; asan, tsan: subsets under the sanitizers; browser:
+# langchain-openai and llm packages, curl and gRPC against a server; asan, tsan: subsets under the sanitizers; cuda:
+# the CUDA backend compiles and links where nvcc is there, its tests run where a GPU is; browser:
 # the built-in page in headless Chromium, which is installed (half a gigabyte); pictures go to build/browser.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 stages=("$@")
-[ ${#stages[@]} -gt 0 ] || stages=(unit e2e clients asan tsan)
+[ ${#stages[@]} -gt 0 ] || stages=(unit e2e clients asan tsan cuda)
 
 scripts/install.sh --quiet
 # A virtual environment in FOLDER with exactly what REQUIREMENTS lists.
@@ -92,8 +93,16 @@ for name in "${stages[@]}"; do
       stage "build tsan" scripts/build.sh tsan "${tsan_tests[@]}"
       stage "thread sanitizer" run_tests tsan "${tsan_tests[@]}"
       ;;
+    cuda)
+      if PATH=$PATH:/usr/local/cuda/bin command -v nvcc >/dev/null; then
+        stage "build cuda" scripts/build.sh cuda hearth-gpu-worker gpu_tests
+        stage "tests on the GPU" ctest --preset cuda -L gpu
+      else
+        echo "=== cuda: SKIPPED, this machine has no nvcc (CUDA Toolkit), so the CUDA backend is not compiled"
+      fi
+      ;;
     *)
-      echo "test: no stage $name; there are unit, e2e, clients, asan, tsan, browser" >&2
+      echo "test: no stage $name; there are unit, e2e, clients, asan, tsan, cuda, browser" >&2
       exit 2
       ;;
   esac
