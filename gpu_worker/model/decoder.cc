@@ -93,25 +93,30 @@ void Decoder::Begin(StepBuffers& b, std::vector<StepSegment> segments, std::span
                            .hc = config_.hc_mult,
                            .hidden = config_.hidden_size,
                            .streams = b.streams.data()});
+  Done(Stage::kEmbed);
 }
 
 Status Decoder::RunLayer(StepBuffers& b, int layer, Phase phase, const std::function<bool()>& cancelled) {
   const LayerWeights& w = weights_.layers[layer];
 
   Mix(b, w.attn_hc, w.attn_norm);
+  Done(Stage::kMixer);
   if (w.kda) {
     Kda(b, *w.kda, layer, phase);
   } else {
     Mla(b, *w.mla, layer, phase);
   }
+  Done(Stage::kAttention);
   Emit("attn_post", layer, b.post.data(), b.rows, config_.hc_mult);
   Emit("attn_comb", layer, b.comb.data(), b.rows, config_.hc_mult * config_.hc_mult);
   Emit("attn_out", layer, b.y.data(), b.rows, config_.hidden_size);
   Spread(b);
 
   Mix(b, w.ffn_hc, w.ffn_norm);
+  Done(Stage::kMixer);
   if (w.dense) {
     Mlp(b, *w.dense, phase);
+    Done(Stage::kDenseMlp);
   } else if (Status s = Moe(b, w, layer, phase, cancelled); !s.ok()) {
     return s;
   }
@@ -355,6 +360,7 @@ Status Decoder::Moe(StepBuffers& b, const LayerWeights& w, int layer, Phase phas
                             .weights = b.pick_weight.data(),
                             .phase = phase});
   Emit("router_weights", layer, b.pick_weight.data(), b.rows, top_k);
+  Done(Stage::kRouter);
   EmitIds("router_ids", layer, b.pick_ids.data(), b.rows, top_k);
 
   // The executor plans on the host. A decode step's rows come along, because the CPU lane reads them there.
@@ -383,11 +389,16 @@ Status Decoder::Moe(StepBuffers& b, const LayerWeights& w, int layer, Phase phas
   if (phase == Phase::kPrefill) {
     const int next = moe_layer + 1 < config_.moe_layer_count() ? moe_layer + 1 : -1;
     if (Status s = experts_.Prefill(step, next, cancelled); !s.ok()) return s;
+    Done(Stage::kExperts);
     Mlp(b, *w.shared, phase);
+    Done(Stage::kSharedMlp);
   } else {
     if (Status s = experts_.BeginDecode(step); !s.ok()) return s;
+    Done(Stage::kPlan);
     Mlp(b, *w.shared, phase);
+    Done(Stage::kSharedMlp);
     if (Status s = experts_.FinishDecode(step); !s.ok()) return s;
+    Done(Stage::kExperts);
   }
   ops_.moe_combine(ops_.stream, {.pick_out = b.pick_out.data(),
                                  .weights = b.pick_weight.data(),
@@ -396,6 +407,7 @@ Status Decoder::Moe(StepBuffers& b, const LayerWeights& w, int layer, Phase phas
                                  .top_k = top_k,
                                  .hidden = d,
                                  .y = b.y.data()});
+  Done(Stage::kCombine);
   return Status::Ok();
 }
 
@@ -419,6 +431,7 @@ void Decoder::Logits(const StepBuffers& b, int64_t begin, int64_t count, Real* l
     Linear(Phase::kDecode, head_in_.data(), rows, weights_.head, logits_.data());
     ops_.memory->download(ops_.stream, logits + first * vocab, logits_.data(), rows * vocab * sizeof(Real));
   }
+  Done(Stage::kHead);
   ops_.memory->synchronize(ops_.stream);
 }
 

@@ -32,6 +32,12 @@ class Decoder {
   // Sees intermediates of prefill and decode while they exist; `rows` of `width` values. For tests only.
   using Tap = std::function<void(const std::string& name, const kernels::Real* values, int64_t rows, int64_t width)>;
 
+  // Told when all work of a stage has been put on the backend's stream, so that whoever records marks there gets a
+  // timeline. kPlan ends when the executor has planned, kExperts when it has put its work there and has what it waited
+  // for.
+  enum class Stage { kEmbed, kMixer, kAttention, kDenseMlp, kRouter, kPlan, kSharedMlp, kExperts, kCombine, kHead };
+  using StageObserver = std::function<void(Stage)>;
+
   // All references outlive the decoder.
   Decoder(const ModelConfig& config, const ModelWeights& weights, const kernels::Backend& backend, MoeExecutor& experts,
           SequenceStore& store, const Limits& limits);
@@ -59,6 +65,7 @@ class Decoder {
   Status Decode(std::span<const DecodeRow> rows, kernels::Real* logits);
 
   void set_tap(Tap tap) { tap_ = std::move(tap); }
+  void set_stage_observer(StageObserver observer) { observer_ = std::move(observer); }
 
  private:
   using Phase = kernels::Phase;
@@ -83,6 +90,9 @@ class Decoder {
   void Logits(const StepBuffers& b, int64_t begin, int64_t count, kernels::Real* logits);
   void Linear(Phase phase, const kernels::Real* x, int64_t rows, const kernels::MatrixView& w, kernels::Real* y,
               int64_t y_stride = 0);
+  void Done(Stage stage) const {
+    if (observer_) observer_(stage);
+  }
   void Emit(const char* what, int layer, const kernels::Real* values, int64_t rows, int64_t width) const;
   void EmitIds(const char* what, int layer, const int32_t* values, int64_t rows, int64_t width) const;
   template <typename T>
@@ -95,6 +105,7 @@ class Decoder {
   SequenceStore& store_;
   Limits limits_;
   Tap tap_;
+  StageObserver observer_;
   Chunk chunk_;
   StepBuffers decode_;
   kernels::DeviceArray<kernels::Real> head_in_, logits_;

@@ -1,0 +1,145 @@
+// Measures a model and everything that computes with it, without scheduler, service and gateway, and compares with what
+// the machine gives in the same run. See scripts/gpu_check.sh.
+//   engine_bench --model synthetic:tools/synthetic/real_shape.json --vram-gb 24 --ec-max-slots 1312
+//                --tier-binary build/release/bin/hearth-cpu-tier --part start,decode1,decode4,prefill8k,memory
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdarg>
+#include <cstdio>
+#include <sstream>
+#include <thread>
+
+#include "bench/engine/bench.h"
+#include "common/base/byte_size.h"
+#include "common/base/process.h"
+#include "common/config/load_config.h"
+
+namespace hearth {
+
+void Say(const std::string& name, const char* format, ...) {
+  std::printf("  %-34s ", name.c_str());
+  va_list arguments;
+  va_start(arguments, format);
+  std::vprintf(format, arguments);
+  va_end(arguments);
+  std::printf("\n");
+  std::fflush(stdout);
+}
+
+void Title(const std::string& text) { std::printf("\n%s\n", text.c_str()); }
+
+ExecutorOptions Bench::Options(bool exact) const {
+  ExecutorOptions options = engine.executor_options();
+  options.exact = options.exact || exact;
+  if (config.admission == "always") options.admission = cache::Admission::kAlways;
+  return options;
+}
+
+void Bench::StartTier() const {
+  if (config.tier_binary.empty()) return;
+  std::vector<std::string> arguments{"--grpc-listen", config.worker.cpu_tier, "--metrics-port", "0", "--log-level",
+                                     "warning"};
+  std::istringstream more(config.tier_arguments);
+  for (std::string word; more >> word;) arguments.push_back(word);
+  tier.reset();
+  tier = std::make_unique<TierProcess>(config.tier_binary, arguments);
+}
+
+bool Bench::WaitForLane() const {
+  if (!uses_tier()) return false;
+  for (const double end = Now() + 30; Now() < end;) {
+    if (engine.lane().up()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return false;
+}
+
+void ReportMemory(const Bench& bench) {
+  Title("memory");
+  const double gib = static_cast<double>(kGiB);
+  if (!bench.kernels.on_host()) {
+    Say("device memory", "at most %.2f GiB in %llu samples of the whole card; budget %.2f GiB, planned %.2f GiB",
+        static_cast<double>(bench.vram.most()) / gib, static_cast<unsigned long long>(bench.vram.samples()),
+        static_cast<double>(bench.engine.memory().budget_bytes) / gib,
+        static_cast<double>(bench.engine.memory().total_bytes) / gib);
+  }
+  const ProcessMemory own = MemoryOf(::getpid());
+  const ProcessMemory tier = bench.tier != nullptr ? MemoryOf(bench.tier->pid()) : ProcessMemory{};
+  const auto files = static_cast<double>(TmpfsBytes(bench.home_dir)) / gib;
+  const auto other = static_cast<double>(own.pss - own.pss_shmem + tier.pss - tier.pss_shmem) / gib;
+  Say("this process", "PSS %.2f GiB, of that tmpfs %.2f", static_cast<double>(own.pss) / gib,
+      static_cast<double>(own.pss_shmem) / gib);
+  if (bench.tier != nullptr) {
+    Say("cpu_tier", "PSS %.2f GiB, of that tmpfs %.2f", static_cast<double>(tier.pss) / gib,
+        static_cast<double>(tier.pss_shmem) / gib);
+  }
+  Say("in all", "%.2f GiB: files of tmpfs %.2f, processes without it %.2f", files + other, files, other);
+}
+
+namespace {
+
+void ReportStart(Bench& bench, double created) {
+  ModelEngine& engine = bench.engine;
+  Title("start");
+  const double begin = Now();
+  {
+    Streams streams(engine, 1, true, 1);
+    streams.Prefill(8);
+    streams.Step();
+  }
+  const double warm = Now() - begin;
+  const LoadedModel& loaded = engine.loaded();
+  const double gb = static_cast<double>(loaded.home.bytes()) / 1e9;
+  Say("model", "%s%s, home %.2f GB %s", bench.config.worker.model.c_str(),
+      engine.synthetic() ? " (random weights)" : "", gb, loaded.home.adopted() ? "adopted" : "created");
+  Say("load", "%.2f s, home and weights (%.2f GB of home a second)", loaded.seconds, gb / loaded.seconds);
+  Say("ready", "%.2f s: all parts %.2f s, a chunk and a step %.2f s", created + warm, created, warm);
+  Say("home lies on", "%s", MountOf(bench.home_dir).c_str());
+}
+
+void Measure(const BenchConfig& config) {
+  SetLogLevel(*ParseLogLevel(config.worker.log_level));
+  const ChosenKernels kernels = ChooseKernels(config.worker);
+  const std::string home_dir = ChooseHomeDir(config.worker);
+  std::printf("engine_bench: %s %s, mode %s, admission %s, next token %s\n", kernels.name.c_str(),
+              kernels.device.c_str(), config.worker.mode.c_str(), config.admission.c_str(), config.feed.c_str());
+  std::unique_ptr<TierProcess> tier;
+  VramSampler vram(kernels);
+  const double begin = Now();
+  ModelEngine engine(config.worker, kernels, home_dir, {});
+  Bench bench{config, kernels, home_dir, engine, vram, tier, {}};
+  if (UsesCpuTier(config.worker)) bench.StartTier();
+  const double created = Now() - begin;
+  if (config.Has("start")) ReportStart(bench, created);
+  if (config.part.find("code") != std::string::npos || config.part.find("prefill") != std::string::npos) {
+    vram.Pause();
+    bench.ceilings = MeasureCeilings(engine);
+    vram.Resume();
+    Title("ceilings of this run");
+    Say("home, batches of 1", "%.2f GB/s", bench.ceilings.home_one);
+    Say("home, batches of a token's picks", "%.2f GB/s", bench.ceilings.home_many);
+    Say("device memory, the same batches", "%.2f GB/s", bench.ceilings.slots_many);
+    Say("copies from the home", "%.2f GB/s", bench.ceilings.copy);
+  }
+  for (const int streams : {1, 4}) {
+    if (!config.Has(StrCat("decode", streams))) continue;
+    MeasureDecode(bench, streams, true);
+    if (bench.uses_tier()) MeasureDecode(bench, streams, false);
+  }
+  if (config.Has("prefill8k")) MeasurePrefill(bench, 8192, 3);
+  if (config.Has("prefill32k")) MeasurePrefill(bench, 32768, 1);
+  if (config.Has("exactness")) MeasureExactness(bench);
+  if (config.Has("memory")) ReportMemory(bench);
+}
+
+}  // namespace
+}  // namespace hearth
+
+int main(int argc, char** argv) {
+  return hearth::RunProcess("engine_bench", [&](hearth::StopSignal&) {
+    hearth::SetLogProcess("engine_bench");
+    hearth::Measure(hearth::LoadConfig<hearth::BenchConfig>(argc, argv));
+    hearth::FlushLog();
+  });
+}
