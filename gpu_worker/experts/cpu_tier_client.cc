@@ -10,7 +10,6 @@
 #include <random>
 
 #include "common/base/check.h"
-#include "common/expert_home/home_layout.h"
 #include "common/expert_link/peer_watch.h"
 #include "common/log/log.h"
 #include "common/rpc/channel.h"
@@ -23,6 +22,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kBeatEvery = 100ms;
 constexpr auto kDaemonSilence = 500ms;
+constexpr auto kNoSlotFor = 1s;  // a daemon that beats but ends no job is as good as dead
 constexpr auto kConnectTime = 200ms;  // of one try; the end of this object waits for it
 constexpr auto kCallTime = 2s;
 constexpr auto kFarewellTime = 300ms;
@@ -122,7 +122,7 @@ bool CpuTierClient::TryAttach() {
   request.set_home_path(options_.home_path);
   request.set_link_path((*made)->path());
   request.set_fingerprint(options_.fingerprint);
-  request.set_home_layout_version(kHomeLayoutVersion);
+  request.set_home_layout_version(options_.home_layout_version);
   request.set_link_version(options_.link_version);
   request.set_worker_instance(instance_);
   request.set_int16_welcome(options_.int16_welcome);
@@ -177,6 +177,7 @@ void CpuTierClient::Watch() {
     if (state == PeerWatch::State::kDied) return Drop("cpu_tier died");
     if (state == PeerWatch::State::kSilent) return Drop("cpu_tier is silent");
     if (header.detached.load(std::memory_order_acquire) != 0) return Drop("cpu_tier detached");
+    if (lane_.WithoutSlotFor() > kNoSlotFor) return Drop("cpu_tier ends no job");
   }
 }
 

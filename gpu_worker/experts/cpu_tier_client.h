@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "common/base/unique_fd.h"
+#include "common/expert_home/home_layout.h"
 #include "common/expert_link/link_layout.h"
 #include "gpu_worker/experts/link_lane.h"
 
@@ -25,6 +26,7 @@ struct CpuTierClientOptions {
   std::string fingerprint;  // of the home
   uint32_t layers = 0, experts = 0;
   LinkGeometry geometry;  // slots 0: four
+  uint32_t home_layout_version = kHomeLayoutVersion;
   uint32_t link_version = kLinkVersion;
   bool int16_welcome = false;  // the device's own experts are not those of the fp32 kernel
 };

@@ -21,6 +21,7 @@ LinkLane::~LinkLane() { Drop(); }
 void LinkLane::Attach(std::shared_ptr<LinkAttachment> attachment) {
   const std::lock_guard lock(mutex_);
   newest_ = std::move(attachment);
+  full_for_.store(0, std::memory_order_relaxed);
   up_.store(true, std::memory_order_release);
 }
 
@@ -41,6 +42,7 @@ bool LinkLane::Publish(const CpuJob& job) {
     if (current_ != newest_) {
       current_ = newest_;
       resting_.assign(current_->view().geometry().slots, 0);
+    full_since_.reset();
     }
   }
   if (!Fits(job) || !FindSlot()) return false;
@@ -62,8 +64,13 @@ bool LinkLane::FindSlot() {
     if (resting_[slot] != 0 && link.daemon_line(slot).done.load(std::memory_order_acquire) != resting_[slot]) continue;
     resting_[slot] = 0;
     slot_ = slot;
+    full_since_.reset();
+    full_for_.store(0, std::memory_order_relaxed);
     return true;
   }
+  const auto now = std::chrono::steady_clock::now();
+  if (!full_since_) full_since_ = now;
+  full_for_.store(std::chrono::nanoseconds(now - *full_since_).count(), std::memory_order_relaxed);
   return false;
 }
 

@@ -17,6 +17,7 @@ class ChildProcess {
   ChildProcess& operator=(const ChildProcess&) = delete;
 
   void Signal(int signal) const;
+  pid_t pid() const { return pid_; }
   // Exit code, or minus the signal that ended it.
   int Wait();
   void Kill() {
