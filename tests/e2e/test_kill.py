@@ -95,6 +95,19 @@ class WorkerDies(unittest.TestCase):
             self.assertTrue(server.stats()["load"]["adopted"])
             server.post("/v1/chat/completions", server.chat("Hello!"))
 
+    def test_a_scoring_that_is_hit_is_refused_clearly(self):
+        with Server() as server:
+            ids = (prompt() * 8000)[:8000]
+            body = {"input_ids": ids, "sampling_params": {"max_new_tokens": 0}, "return_logprob": True,
+                    "logprob_start_len": 0}
+            scoring = InBackground(lambda: server.request("POST", "/generate", body))
+            wait_for(lambda: server.stats()["requests_running"] + server.stats()["requests_waiting"] > 0, 10, "it runs")
+            server.kill("worker")
+            status, headers, answer = scoring.result(20)
+            self.assertEqual(status, 503, answer)
+            self.assertIn("the worker is not available", answer["error"]["message"])
+            self.assertIn("Retry-After", headers)
+
     def test_a_dead_gateway_leaves_nothing_running(self):
         with Server() as server:
             body = {"input_ids": prompt(), "stream": True,
