@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/base/version.h"
+#include "common/metrics/process_memory.h"
 
 namespace hearth {
 namespace {
@@ -27,6 +28,7 @@ void AddTierMetrics(Metrics& metrics, Daemon& daemon) {
   Counter& refused = metrics.AddCounter("hearth_cpu_tier_refused_total", "Jobs that were out of bounds.");
   Counter& abandoned =
       metrics.AddCounter("hearth_cpu_tier_abandoned_total", "Jobs dropped because nobody waited for them any more.");
+  AddProcessMemory(metrics);
   threads.Set(static_cast<double>(daemon.cpus().size()));
   metrics.OnExpose([&, c = &daemon.counters()] {
     const auto total = [](const std::atomic<uint64_t>& n) {

@@ -4,6 +4,7 @@
 
 #include "common/base/version.h"
 #include "common/metrics/metrics.h"
+#include "common/metrics/process_memory.h"
 
 namespace hearth {
 
@@ -41,7 +42,10 @@ struct GatewayMetrics {
 
   Gauge& build_info = all.AddGauge("hearth_build_info", "Always 1", {{"version", Version()}, {"process", "gateway"}});
 
-  GatewayMetrics() { build_info.Set(1); }
+  GatewayMetrics() {
+    build_info.Set(1);
+    AddProcessMemory(all);
+  }
 
   // A request that was answered with this HTTP status from 400 on, or ended with an error event (its status then).
   void CountError(int http_status) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/base/version.h"
+#include "common/metrics/process_memory.h"
 #include "gpu_worker/request_log.h"
 
 namespace hearth {
@@ -72,6 +73,7 @@ WorkerMetrics::WorkerMetrics(const std::string& mode)
   metrics_
       .AddGauge("hearth_build_info", "Always 1", {{"version", Version()}, {"process", "gpu_worker"}, {"mode", mode}})
       .Set(1);
+  AddProcessMemory(metrics_);
   metrics_.OnExpose([this] { Refresh(); });
 }
 

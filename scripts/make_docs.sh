@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes docs/config.md from the binaries' own lists of options.
+# Writes docs/config.md and deploy/compose/.env from the binaries' own lists of options.
 #   scripts/make_docs.sh [BIN_DIR]        default build/release/bin; `--check` as second argument only compares
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -21,6 +21,8 @@ TEXT
 } >"$out"
 if [ "${2:-}" = --check ]; then
   diff -u docs/config.md "$out" || { echo "make_docs: docs/config.md is stale; run scripts/make_docs.sh" >&2; exit 1; }
+  python3 scripts/make_env.py "$bin" --check
 else
   cp "$out" docs/config.md
+  python3 scripts/make_env.py "$bin"
 fi

@@ -8,7 +8,7 @@
 #       Starts on a free port, sends the chat TEXT at temperature 0, prints reasoning and answer, stops.
 #
 #   --keep-home   leave the expert home in place, so that the next start adopts it
-#   --no-build    use build/release/bin as it is
+#   --no-build    install and build nothing: use the binaries in build/release/bin, or in HEARTH_BIN, as they are
 #   --help        this text; the flags of each process: build/release/bin/hearth-{gateway,gpu-worker,cpu-tier} --help
 set -euo pipefail
 caller=$PWD
@@ -59,8 +59,12 @@ while [ $# -gt 0 ]; do
   shift
 done
 
-scripts/install.sh --quiet
-[ $build = 0 ] || scripts/build.sh release hearth-gateway hearth-gpu-worker hearth-cpu-tier
+if [ $build = 1 ]; then
+  scripts/install.sh --quiet
+  scripts/build.sh release hearth-gateway hearth-gpu-worker hearth-cpu-tier
+else
+  bin=${HEARTH_BIN:-$bin}
+fi
 for name in gateway gpu-worker cpu-tier; do
   [ -x "$bin/hearth-$name" ] || fail "$bin/hearth-$name is not built; leave --no-build out"
 done

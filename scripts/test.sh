@@ -60,6 +60,8 @@ for name in "${stages[@]}"; do
     unit)
       stage "build release" scripts/build.sh release
       stage "unit, golden and link tests" ctest --preset release -j "$jobs"
+      stage "entrypoint, dashboard, alerts" "$python" -m unittest discover -s tests/deploy
+      stage "reference panels" "$python" -m unittest discover -s tests/reference
       stage "tokenizer against the tokenizers package" \
         "$python" tests/gateway/text/tokenizer_parity.py build/release/bin/hearth-text models/hearth-tiny
       stage "chat prompts against the template" \

@@ -1,4 +1,6 @@
 """A server that looks like the model hub to huggingface_hub, and misbehaves as told. Standard library only.
+As a program it serves the files of a folder, and cuts the first connection of the largest one in the middle:
+    fake_hub.py FOLDER ADDRESS      prints its port
 
 It serves one repository of generated files: model listing, HEAD and ranged GET of /REPO/resolve/REVISION/FILE.
 """
@@ -6,8 +8,10 @@ It serves one repository of generated files: model listing, HEAD and ranged GET 
 import hashlib
 import http.server
 import json
+import os
 import random
 import socket
+import sys
 import threading
 import time
 
@@ -48,8 +52,8 @@ class FakeHub:
     """
 
     def __init__(self, target="model-00001-of-00002.safetensors", faults=(), api_faults=(), forever=None, retry_after=None,
-                 claimed_bytes=0):
-        self.files, self.target = make_files(), target
+                 claimed_bytes=0, files=None, host="127.0.0.1"):
+        self.files, self.target = files or make_files(), target
         self.faults, self.api_faults, self.forever = list(faults), list(api_faults), forever
         self.retry_after, self.claimed_bytes = retry_after, claimed_bytes
         self.lock, self.requests, self.running, self.most_running = threading.Lock(), [], 0, 0
@@ -67,7 +71,7 @@ class FakeHub:
             def do_GET(self):
                 hub.answer(self, with_body=True)
 
-        self.server = QuietServer(("127.0.0.1", 0), Handler)
+        self.server = QuietServer((host, 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
@@ -183,3 +187,19 @@ class FakeHub:
         finally:
             with self.lock:
                 self.running -= 1
+
+
+def main():
+    folder, host = sys.argv[1:]
+    files = {}
+    for name in os.listdir(folder):
+        with open(os.path.join(folder, name), "rb") as f:
+            files[name] = f.read()
+    largest = max(files, key=lambda name: len(files[name]))
+    hub = FakeHub(target=largest, faults=[("cut", len(files[largest]) // 2)], files=files, host=host)
+    print(hub.server.server_address[1], flush=True)
+    threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()

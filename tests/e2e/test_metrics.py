@@ -1,10 +1,11 @@
 """/metrics of each process is valid Prometheus text with the promised names."""
 
+import os
 import re
 import unittest
 import urllib.request
 
-from harness import ServerTest
+from harness import ROOT, ServerTest
 
 GATEWAY = """hearth_requests_running hearth_request_success_total hearth_request_errors_total hearth_cancelled_total
 hearth_prompt_tokens_total hearth_generation_tokens_total hearth_time_to_first_token_seconds
@@ -15,7 +16,7 @@ hearth_expert_cache_misses_total hearth_expert_cache_admissions_total hearth_exp
 hearth_expert_cache_slots hearth_expert_cache_slots_lent hearth_expert_bytes_total hearth_lane_busy_seconds_total
 hearth_cpu_tier_up hearth_cpu_tier_jobs_total hearth_cpu_tier_experts_total hearth_cpu_tier_timeouts_total
 hearth_cpu_tier_wait_seconds hearth_load_progress_ratio hearth_build_info""".split()
-TIER = ["hearth_build_info", "hearth_cpu_tier_jobs_total", "hearth_cpu_tier_experts_total"]
+TIER_GOLDEN = os.path.join(ROOT, "tests", "golden", "metrics_tier.txt")
 
 NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
 LABELS = r'(?:\{(?:[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\[\\"n])*",?)*\})?'
@@ -50,10 +51,21 @@ class Metrics(ServerTest):
 
     def test_every_process_exports_its_names(self):
         self.server.post("/v1/chat/completions", self.server.chat("Hello!"))
-        for port, names in ((self.server.port, GATEWAY), (self.server.metrics_ports["worker"], WORKER),
-                            (self.server.metrics_ports["tier"], TIER)):
+        for port, names in ((self.server.port, GATEWAY), (self.server.metrics_ports["worker"], WORKER)):
             families = self.families(self.scrape(port))
             self.assertEqual([n for n in names if n not in families], [], f"missing on port {port}")
+
+    def test_the_cpu_tier_exports_its_golden_list(self):
+        text = self.scrape(self.server.metrics_ports["tier"])
+        self.families(text)
+        have = {}
+        for name, kind in re.findall(r"^# TYPE (\S+) (\w+)$", text, re.M):
+            pairs = re.findall(rf"^{name}\{{([^}}]*)\}}", text, re.M)
+            labels = sorted({pair.split("=")[0] for inside in pairs for pair in inside.split(",")})
+            have[name] = f"{name} {kind} {','.join(labels) or '-'}"
+        with open(TIER_GOLDEN) as f:
+            golden = [line for line in f.read().splitlines() if not line.startswith("#")]
+        self.assertEqual(sorted(have.values()), golden)
 
     def test_counters_count(self):
         def tokens():

@@ -1,0 +1,87 @@
+#!/bin/bash
+# What the worker's and the all-in-one image start: checks the machine, fetches the checkpoint when there is none, serves.
+#   docker run .. IMAGE [FLAG ..]         flags are appended; of several the last one wins
+#   docker run .. IMAGE COMMAND ..        anything that is no flag runs as it is: bash, hearth-doctor, hearth-home ..
+# Variables: GLM53_MODEL_DIR, GLM53_MODEL_REPO, GLM53_MODEL_REVISION, GLM53_MODEL_DOWNLOAD (1, or 0 to refuse), GLM53_ROOT,
+# GLM53_ARGS (flags, before those of the command line), PORT, and every option's own (docs/config.md).
+set -euo pipefail
+root=${GLM53_ROOT:-/opt/hearth}
+PATH=$root/bin:$PATH
+
+say() { echo "hearth: $*" >&2; }
+die() {
+  say "ERROR: $*"
+  exit 2
+}
+
+if [ $# -gt 0 ] && [[ $1 != -* ]]; then
+  exec "$@"
+fi
+
+# The model: the last -m of the command line, as the worker would take it.
+read -ra extra <<<"${GLM53_ARGS:-}"
+flags=("${extra[@]+"${extra[@]}"}" "$@")
+model=${HEARTH_MODEL:-${GLM53_MODEL_DIR:-${HEARTH_DEFAULT_MODEL:-/models}}}
+home=${HEARTH_HOME_DIR:-} mode=${HEARTH_MODE:-${GLM53_MODE:-fast}} device=${HEARTH_DEVICE:-auto} ram=${HEARTH_ASSUME_RAM_GB:-auto}
+port=${HEARTH_PORT:-${PORT:-30000}}
+for ((i = 0; i < ${#flags[@]}; i++)); do
+  name=${flags[i]%%=*} value=${flags[i]#*=}
+  [[ ${flags[i]} == *=* ]] || value=${flags[i + 1]:-}
+  case $name in
+    -m | --model | --model-dir) model=$value ;;
+    --home-dir) home=$value ;;
+    --mode) mode=$value ;;
+    --device) device=$value ;;
+    --assume-ram-gb) ram=$value ;;
+    --port) port=$value ;;
+  esac
+done
+if [ -z "$home" ]; then
+  home=/dev/shm
+  mountpoint -q /run/hearth 2>/dev/null && home=/run/hearth
+fi
+
+# A checkpoint is there when config.json is and no download of ours was cut off.
+whole() { [ -f "$model/config.json" ] && [ ! -e "$model/.hearth-downloading" ]; }
+fetch=0
+if ! whole; then
+  [ "${GLM53_MODEL_DOWNLOAD:-1}" = 1 ] || die "no checkpoint in $model, and GLM53_MODEL_DOWNLOAD is not 1; mount one there"
+  [ -x "$root/downloader/bin/python3" ] || die "no checkpoint in $model; mount one there (this image does not download)"
+  if [ -d "$model" ] && [ ! -e "$model/.hearth-downloading" ] && [ -n "$(ls -A "$model" 2>/dev/null)" ]; then
+    die "$model has files but no config.json, so it is no checkpoint and not empty either; mount another folder there"
+  fi
+  fetch=1
+fi
+
+if [ "$(id -u)" = 0 ]; then
+  # Mounted folders usually belong to root; the server does not run as root.
+  mkdir -p "$home"
+  [ "$home" = /dev/shm ] || chown hearth:hearth "$home"
+  as_hearth=(setpriv --reuid=hearth --regid=hearth --clear-groups --inh-caps=-all --no-new-privs)
+fi
+doctor=(hearth-doctor -m "$model" --home-dir "$home" --mode "$mode" --device "$device" --assume-ram-gb "$ram")
+# The gateway's port is this container's own business only where the gateway is.
+if [ "${HEARTH_ROLE:-}" = all_in_one ]; then doctor+=(--port "$port"); else doctor+=(--port 0); fi
+examine() {
+  "${as_hearth[@]+"${as_hearth[@]}"}" "${doctor[@]}" "$@" >&2 ||
+    die "this machine cannot serve $model, see above; HEARTH_PREFLIGHT=warn goes on all the same"
+}
+# Before a download the needs are those of the usual model; of another repository they are known only afterwards.
+if [ $fetch = 1 ] && [ -n "${GLM53_MODEL_REPO:-}" ]; then examine --preflight warn; else examine; fi
+
+if [ $fetch = 1 ]; then
+  HF_HOME=${HF_HOME:-/tmp/hf} "$root/downloader/bin/python3" "$root/bin/download-model" --dir "$model" \
+    ${GLM53_MODEL_REPO:+--repo "$GLM53_MODEL_REPO"} ${GLM53_MODEL_REVISION:+--revision "$GLM53_MODEL_REVISION"}
+  whole || die "no whole checkpoint in $model"
+  examine
+fi
+
+case ${HEARTH_ROLE:-all_in_one} in
+  gpu_worker) exec hearth-gpu-worker -m "$model" --home-dir "$home" "${flags[@]+"${flags[@]}"}" ;;
+  all_in_one)
+    export HEARTH_BIN=$root/bin TMPDIR=${TMPDIR:-/tmp}
+    exec "${as_hearth[@]+"${as_hearth[@]}"}" "$root/scripts/serve.sh" --no-build --keep-home --host 0.0.0.0 --port "$port" \
+      -m "$model" --home-dir "$home" "${flags[@]+"${flags[@]}"}"
+    ;;
+  *) die "HEARTH_ROLE is \"$HEARTH_ROLE\", expected gpu_worker or all_in_one" ;;
+esac

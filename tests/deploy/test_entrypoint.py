@@ -1,0 +1,125 @@
+"""The images' entrypoint with stand-ins for the programs that it starts. Standard library only."""
+
+import os
+import shutil
+import stat
+import subprocess
+import tempfile
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+ENTRYPOINT = os.path.join(ROOT, "deploy", "images", "entrypoint.sh")
+
+
+class Entrypoint(unittest.TestCase):
+    def setUp(self):
+        self.root = tempfile.mkdtemp(prefix="hearth-test.")
+        self.addCleanup(shutil.rmtree, self.root)
+        self.model = os.path.join(self.root, "models")
+        self.home = os.path.join(self.root, "home")
+        os.makedirs(self.model)
+        os.makedirs(self.home)
+        self.program("bin/hearth-doctor", 'echo "doctor $*"; exit "${DOCTOR_CODE:-0}"')
+        self.program("bin/hearth-gpu-worker", 'echo "worker $*"')
+        self.program("scripts/serve.sh", 'echo "serve $*"')
+        # Stands for python3 of the downloader: "downloads" a config.json.
+        self.program("downloader/bin/python3", 'shift; echo "download $*"; [ -z "$CUT" ] || exit 2; '
+                     'touch "$FAKE_MODEL/config.json"; rm -f "$FAKE_MODEL/.hearth-downloading"')
+
+    def program(self, name, text):
+        path = os.path.join(self.root, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w") as f:
+            f.write(f"#!/bin/bash\n{text}\n")
+        os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
+
+    def have_model(self):
+        with open(os.path.join(self.model, "config.json"), "w"):
+            pass
+
+    def run_it(self, *args, **env):
+        """-> exit code, {first word of a line: rest}. Never as root, which would change owners."""
+        environment = {"PATH": os.environ["PATH"], "GLM53_ROOT": self.root, "FAKE_MODEL": self.model, "CUT": "",
+                       "GLM53_MODEL_DIR": self.model, "HEARTH_HOME_DIR": self.home, "HEARTH_ROLE": "gpu_worker", **env}
+        # A stand-in for `id` makes the entrypoint take the way of an ordinary user.
+        self.program("bin/id", "echo 990")
+        done = subprocess.run(["bash", ENTRYPOINT, *args], capture_output=True, text=True, timeout=20, env=environment)
+        lines = dict(line.partition(" ")[::2] for line in (done.stdout + done.stderr).splitlines())
+        return done.returncode, lines
+
+    def test_serves_a_model_that_is_there(self):
+        self.have_model()
+        code, said = self.run_it()
+        self.assertEqual(code, 0, said)
+        self.assertEqual(said["worker"], f"-m {self.model} --home-dir {self.home}")
+        self.assertNotIn("download", said)
+        self.assertIn(f"-m {self.model} --home-dir {self.home} --mode fast --device auto", said["doctor"])
+
+    def test_flags_of_the_variable_then_of_the_command_line(self):
+        self.have_model()
+        code, said = self.run_it("-cs", "4096", "--mode=exact", GLM53_ARGS="-cs 512 --max-batch-size 2")
+        self.assertEqual(code, 0, said)
+        self.assertTrue(said["worker"].endswith("-cs 512 --max-batch-size 2 -cs 4096 --mode=exact"), said)
+        self.assertIn("--mode exact", said["doctor"])
+
+    def test_the_checks_see_the_model_that_is_served(self):
+        other = os.path.join(self.root, "other")
+        os.makedirs(other)
+        with open(os.path.join(other, "config.json"), "w"):
+            pass
+        code, said = self.run_it("-m", other)
+        self.assertEqual(code, 0, said)
+        self.assertIn(f"-m {other} ", said["doctor"])
+
+    def test_all_in_one_serves_all_three_on_the_port(self):
+        self.have_model()
+        code, said = self.run_it("--served-name", "x", HEARTH_ROLE="all_in_one", PORT="1234")
+        self.assertEqual(code, 0, said)
+        self.assertEqual(said["serve"], f"--no-build --keep-home --host 0.0.0.0 --port 1234 -m {self.model} --home-dir "
+                         f"{self.home} --served-name x")
+        self.assertIn("--port 1234", said["doctor"])
+
+    def test_downloads_into_an_empty_folder(self):
+        code, said = self.run_it(GLM53_MODEL_REPO="me/mine", GLM53_MODEL_REVISION="abc")
+        self.assertEqual(code, 0, said)
+        self.assertEqual(said["download"], f"--dir {self.model} --repo me/mine --revision abc")
+        self.assertIn("worker", said)
+
+    def test_a_cut_download_is_taken_up_and_never_served(self):
+        self.have_model()
+        mark = os.path.join(self.model, ".hearth-downloading")
+        with open(mark, "w"):
+            pass
+        code, said = self.run_it(CUT="1")
+        self.assertEqual(code, 2, said)
+        self.assertNotIn("worker", said)
+        code, said = self.run_it()
+        self.assertEqual(code, 0, said)
+        self.assertIn("download", said)
+
+    def test_does_not_download_when_told_so_or_into_foreign_files(self):
+        code, said = self.run_it(GLM53_MODEL_DOWNLOAD="0")
+        self.assertEqual(code, 2)
+        self.assertIn("GLM53_MODEL_DOWNLOAD is not 1", said["hearth:"])
+        with open(os.path.join(self.model, "holiday.jpg"), "w"):
+            pass
+        code, said = self.run_it()
+        self.assertEqual(code, 2)
+        self.assertIn("not empty either", said["hearth:"])
+        self.assertNotIn("download", said)
+
+    def test_a_refusal_of_the_checks_ends_it(self):
+        self.have_model()
+        code, said = self.run_it(DOCTOR_CODE="2")
+        self.assertEqual(code, 2)
+        self.assertIn("this machine cannot serve", said["hearth:"])
+        self.assertNotIn("worker", said)
+
+    def test_other_commands_run_as_they_are(self):
+        code, said = self.run_it("echo", "hello", "there")
+        self.assertEqual((code, said["hello"]), (0, "there"))
+        self.assertNotIn("doctor", said)
+
+
+if __name__ == "__main__":
+    unittest.main()
