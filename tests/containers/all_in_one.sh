@@ -6,10 +6,14 @@ one() {  # NAME OPTION.. -- ARGUMENT..: starts it, published on a free port of 1
   while [ "$1" != -- ]; do options+=("$1"); shift; done
   shift
   docker run -d --name "$name" --network hearth-one -p 127.0.0.1:0:30000 "${options[@]+"${options[@]}"}" \
-    hearth/all_in_one:local "$@" >/dev/null
+    hearth/all_in_one:local "$@" 2> >(grep -v 'IPv4 forwarding' >&2) >/dev/null
 }
 url_of() { echo "http://$(docker port "$1" 30000)"; }
-log_has() { docker logs "$1" 2>&1 | grep -qE "$2" || { docker logs "$1" 2>&1 | tail -n 30; echo "no \"$2\" in the log of $1" >&2; return 1; }; }
+log_has() {  # NAME PATTERN
+  docker logs "$1" >"$PRIVATE_DOCKER/container.log" 2>&1
+  grep -qE "$2" "$PRIVATE_DOCKER/container.log" ||
+    { tail -n 30 "$PRIVATE_DOCKER/container.log"; echo "no \"$2\" in the log of $1" >&2; return 1; }
+}
 
 one one -e GLM53_ARGS="-cs 1024" -- -cs 4096
 checks health "$(url_of one)" ready
@@ -17,7 +21,7 @@ checks chat "$(url_of one)"
 curl -fsS "$(url_of one)/server_info" | grep -q '"context_length":4096'  # of two the last one counts
 log_has one '^ok +cpu +AVX2'
 # Nothing of ours runs as root.
-docker top one -eo user,comm | awk '$2 ~ /^hearth-/ && $1 == "root" {exit 1}'
+docker top one -eo pid,user,comm | awk '$3 ~ /^hearth-/ && $2 == "root" {exit 1}'
 docker stop -t 60 one >/dev/null
 [ "$(docker inspect -f '{{.State.ExitCode}}' one)" = 0 ]
 docker rm one >/dev/null

@@ -10,6 +10,7 @@
   checks.py idle PROMETHEUS       the worker runs no request
 """
 
+import http.client
 import json
 import os
 import re
@@ -59,14 +60,14 @@ def poll(condition, what, seconds=PATIENCE):
 
 
 def ask(url, messages, **fields):
-    status, answer = fetch(f"{url}/v1/chat/completions", {"model": "hearth-tiny", "messages": messages, "temperature": 0, **fields})
+    status, answer = fetch(f"{url}/v1/chat/completions", {"model": "glm-5.3-flash", "messages": messages, "temperature": 0, **fields})
     assert status == 200, (status, answer)
     return answer["choices"][0]
 
 
 def chat(url):
     status, models = fetch(f"{url}/v1/models")
-    assert status == 200 and "hearth-tiny" in [m["id"] for m in models["data"]], models
+    assert status == 200 and "glm-5.3-flash" in [m["id"] for m in models["data"]], models
     question = [{"role": "user", "content": "What is an expert cache?"}]
     whole = ask(url, question)["message"]
     assert "cache" in whole["content"] and whole["reasoning_content"], whole
@@ -170,8 +171,10 @@ def cut(url, command):
                     events += 1
                     if events == 20:
                         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    except OSError as error:
-        problem = {"message": f"connection cut: {error}"}
+    except (OSError, http.client.HTTPException) as error:
+        problem = {"message": f"connection cut: {type(error).__name__}"}
+    if not problem and not done:
+        problem = {"message": "nothing: the stream ended without [DONE]"}
     assert events >= 20 and problem, f"{events} events, [DONE] {done}: the stream was not ended by {command}"
     print(f"cut: after {events} events the client was told: {problem['message']}")
 
