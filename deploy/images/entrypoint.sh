@@ -41,8 +41,8 @@ if [ -z "$home" ]; then
   mountpoint -q /run/hearth 2>/dev/null && home=/run/hearth
 fi
 
-# A checkpoint is there when config.json is and no download of ours was cut off.
-whole() { [ -f "$model/config.json" ] && [ ! -e "$model/.hearth-downloading" ]; }
+# A checkpoint is there when config.json is and no download of ours was cut off. A synthetic model is made, not read.
+whole() { [[ $model == synthetic:* ]] || { [ -f "$model/config.json" ] && [ ! -e "$model/.hearth-downloading" ]; }; }
 fetch=0
 if ! whole; then
   [ "${GLM53_MODEL_DOWNLOAD:-1}" = 1 ] || die "no checkpoint in $model, and GLM53_MODEL_DOWNLOAD is not 1; mount one there"
@@ -63,6 +63,7 @@ doctor=(hearth-doctor -m "$model" --home-dir "$home" --mode "$mode" --device "$d
 # The gateway's port is this container's own business only where the gateway is.
 if [ "${HEARTH_ROLE:-}" = all_in_one ]; then doctor+=(--port "$port"); else doctor+=(--port 0); fi
 examine() {
+  [[ $model != synthetic:* ]] || return 0
   "${as_hearth[@]+"${as_hearth[@]}"}" "${doctor[@]}" "$@" >&2 ||
     die "this machine cannot serve $model, see above; HEARTH_PREFLIGHT=warn goes on all the same"
 }
