@@ -42,7 +42,7 @@ bool LinkLane::Publish(const CpuJob& job) {
     if (current_ != newest_) {
       current_ = newest_;
       resting_.assign(current_->view().geometry().slots, 0);
-    full_since_.reset();
+      full_since_.reset();
     }
   }
   if (!Fits(job) || !FindSlot()) return false;

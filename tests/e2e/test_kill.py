@@ -1,8 +1,10 @@
 """Dead processes are a normal state: streams survive the CPU tier, clients learn of a dead worker at once."""
 
 import random
+import signal
 import time
 import unittest
+import urllib.request
 
 from harness import InBackground, Server, panel, wait_for
 
@@ -43,17 +45,36 @@ class CpuTierDies(unittest.TestCase):
                 server.start("tier")
                 wait_for(lambda: not server.health()[1].get("degraded"), 10, "the new CPU tier is taken up")
 
-    def test_a_stopped_tier_is_survived_and_taken_back(self):
-        import signal
+    def test_a_tier_stopped_for_five_seconds_is_survived_and_taken_back(self):
+        def metric(server, name):
+            text = urllib.request.urlopen(f"http://127.0.0.1:{server.metrics_ports['worker']}/metrics").read().decode()
+            return next(float(line.split()[-1]) for line in text.splitlines() if line.startswith(name + " "))
 
         with Server(worker_flags=["--mode", "fast", "--cpu-lane", "always"]) as server:
             want = server.generate(prompt(), 60, sampling_params={"ignore_eos": True})["output_ids"]
-            server.kill("tier", signal.SIGSTOP)
-            got = server.generate(prompt(), 60, sampling_params={"ignore_eos": True})["output_ids"]
-            self.assertEqual(got, want)
+            self.assertEqual(metric(server, "hearth_cpu_tier_up"), 1)
+            timeouts = metric(server, "hearth_cpu_tier_timeouts_total")
+            body = {"input_ids": prompt(), "stream": True,
+                    "sampling_params": {"temperature": 0, "max_new_tokens": 60, "ignore_eos": True}}
+            stopped = None
+            for _, event in server.stream("/generate", body):
+                if event == "[DONE]":
+                    break
+                self.assertNotIn("error", event)
+                got = event["output_ids"]
+                if stopped is None and len(got) >= 10:
+                    stopped = time.monotonic()
+                    server.kill("tier", signal.SIGSTOP)
+            self.assertEqual(got, want, "the stream that was running")
             wait_for(lambda: server.health()[1].get("degraded"), 5, "health says degraded")
+            self.assertEqual(metric(server, "hearth_cpu_tier_up"), 0)
+            self.assertGreater(metric(server, "hearth_cpu_tier_timeouts_total"), timeouts)
+            while time.monotonic() < stopped + 5:
+                got = server.generate(prompt(), 60, sampling_params={"ignore_eos": True})["output_ids"]
+                self.assertEqual(got, want)
             server.kill("tier", signal.SIGCONT)
             wait_for(lambda: not server.health()[1].get("degraded"), 10, "the tier is taken back")
+            self.assertEqual(metric(server, "hearth_cpu_tier_up"), 1)
             got = server.generate(prompt(), 60, sampling_params={"ignore_eos": True})["output_ids"]
             self.assertEqual(got, want)
 
