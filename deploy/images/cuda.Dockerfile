@@ -14,9 +14,12 @@ COPY deploy/images/install_packages.sh deploy/images/packages.build /tmp/
 RUN SNAPSHOT=${SNAPSHOT} /tmp/install_packages.sh /tmp/packages.build
 COPY --from=toolkit /usr/local/cuda /usr/local/cuda
 ENV PATH=/usr/local/cuda/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+# Architectures other than the usual ones of cmake/options.cmake, as in 86-real;90-real.
+ARG CUDA_ARCHITECTURES=
 WORKDIR /src
 COPY . .
 RUN cmake --preset release -DHEARTH_CUDA=ON -DHEARTH_TESTS=OFF \
+      ${CUDA_ARCHITECTURES:+"-DHEARTH_CUDA_ARCHITECTURES=${CUDA_ARCHITECTURES}"} \
  && cmake --build --preset release \
  && install -D -s -t /opt/hearth/bin build/release/bin/hearth-*
 RUN install -D -t /opt/hearth/scripts scripts/serve.sh scripts/ask.py \

@@ -47,7 +47,9 @@ fetch=0
 if ! whole; then
   [ "${GLM53_MODEL_DOWNLOAD:-1}" = 1 ] || die "no checkpoint in $model, and GLM53_MODEL_DOWNLOAD is not 1; mount one there"
   [ -x "$root/downloader/bin/python3" ] || die "no checkpoint in $model; mount one there (this image does not download)"
-  if [ -d "$model" ] && [ ! -e "$model/.hearth-downloading" ] && [ -n "$(ls -A "$model" 2>/dev/null)" ]; then
+  # A fresh disk has lost+found, and a download that never began leaves the client's own folder.
+  foreign=$(ls -A "$model" 2>/dev/null | grep -vxE '\.cache|lost\+found' || true)
+  if [ ! -e "$model/.hearth-downloading" ] && [ -n "$foreign" ]; then
     die "$model has files but no config.json, so it is no checkpoint and not empty either; mount another folder there"
   fi
   fetch=1
@@ -71,7 +73,9 @@ examine() {
 if [ $fetch = 1 ] && [ -n "${GLM53_MODEL_REPO:-}" ]; then examine --preflight warn; else examine; fi
 
 if [ $fetch = 1 ]; then
-  HF_HOME=${HF_HOME:-/tmp/hf} "$root/downloader/bin/python3" "$root/bin/download-model" --dir "$model" \
+  # The client's own files lie on the model's disk: /tmp may be small.
+  export HF_HOME=${HF_HOME:-$model/.cache/hub} HF_XET_CHUNK_CACHE_SIZE_BYTES=${HF_XET_CHUNK_CACHE_SIZE_BYTES:-0}
+  "$root/downloader/bin/python3" "$root/bin/download-model" --dir "$model" \
     ${GLM53_MODEL_REPO:+--repo "$GLM53_MODEL_REPO"} ${GLM53_MODEL_REVISION:+--revision "$GLM53_MODEL_REVISION"}
   whole || die "no whole checkpoint in $model"
   examine

@@ -92,14 +92,14 @@ Status ScorePrompt(const Services& services, const http::HttpRequest& http_reque
 http::HttpResponse Score(const Services& services, const http::HttpRequest& http_request, const Prepared& prepared) {
   const auto start = std::chrono::steady_clock::now();
   OrderedJson meta = {{"id", http_request.id}, {"prompt_tokens", prepared.ids.size()}};
-  meta["completion_tokens"] = prepared.request.max_new_tokens;
-  meta["finish_reason"] = {{"type", "length"}, {"length", prepared.request.max_new_tokens}};
+  meta["completion_tokens"] = *prepared.request.max_new_tokens;
+  meta["finish_reason"] = {{"type", "length"}, {"length", *prepared.request.max_new_tokens}};
   std::vector<int32_t> output_ids;
   if (Status status = ScorePrompt(services, http_request, prepared, meta, output_ids); !status.ok()) {
     return Failure(services, http_request, status);
   }
   meta["e2e_latency"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  const bool shows_token = prepared.request.max_new_tokens > 0;
+  const bool shows_token = *prepared.request.max_new_tokens > 0;
   OrderedJson body = {{"text", shows_token ? prepared.model.text->tokenizer.Decode(output_ids, true) : ""}};
   body["output_ids"] = output_ids;
   body["meta_info"] = std::move(meta);

@@ -64,8 +64,9 @@ void ReadSamplingParams(FieldReader& fields, bool strict, GenerateRequest& reque
   NoteUnknown(inner, *params, kSamplingFields, strict, request.unknown_fields);
   request.sampling = openai::ReadSampling(inner);
   request.stops = openai::ReadStops(inner, kMaxStops);
-  request.max_new_tokens = static_cast<uint32_t>(
-      inner.Integer("max_new_tokens", 0, std::numeric_limits<int32_t>::max()).value_or(kDefaultNewTokens));
+  if (const auto most = inner.Integer("max_new_tokens", 0, std::numeric_limits<int32_t>::max())) {
+    request.max_new_tokens = static_cast<uint32_t>(*most);
+  }
   request.ignore_eos = inner.Bool("ignore_eos").value_or(false);
   request.skip_special = inner.Bool("skip_special_tokens").value_or(true);
   inner.Integer("n", 1, 1);
@@ -75,6 +76,7 @@ void ReadSamplingParams(FieldReader& fields, bool strict, GenerateRequest& reque
 void ReadLogprobs(FieldReader& fields, GenerateRequest& request) {
   request.return_logprob = fields.Bool("return_logprob").value_or(false);
   request.logits_hash = fields.Bool("logits_hash").value_or(false);
+  if ((request.return_logprob || request.logits_hash) && !request.max_new_tokens) request.max_new_tokens = 1;
   const auto start = fields.Integer("logprob_start_len", -1, std::numeric_limits<int32_t>::max());
   if (start && *start >= 0) request.logprob_start = static_cast<uint32_t>(*start);
   if (!start && request.logits_hash) request.logprob_start = 0;
@@ -90,7 +92,7 @@ void ReadLogprobs(FieldReader& fields, GenerateRequest& request) {
   if (!request.return_logprob && (request.top_logprobs > 0 || !request.chosen_ids.empty())) {
     fields.Fail(request.top_logprobs > 0 ? "top_logprobs_num" : "token_ids_logprob", "needs return_logprob to be true");
   }
-  if (request.max_new_tokens > 1 && !request.chosen_ids.empty()) {
+  if (request.max_new_tokens.value_or(0) > 1 && !request.chosen_ids.empty()) {
     fields.Fail("token_ids_logprob", "needs sampling_params.max_new_tokens of 0 or 1");
   }
 }
@@ -118,7 +120,7 @@ Result<GenerateRequest> ParseGenerateRequest(const OrderedJson& body, bool stric
   ReadLogprobs(fields, request);
   ReadPath(fields, request);
   request.stream = fields.Bool("stream").value_or(false);
-  if (request.max_new_tokens == 0 && !request.scores()) {
+  if (request.max_new_tokens == 0u && !request.scores()) {
     fields.Fail("sampling_params.max_new_tokens", "of 0 needs return_logprob or logits_hash");
   }
   if (request.stream && request.scores()) fields.Fail("stream", "must be false when a sequence is scored");

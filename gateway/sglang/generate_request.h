@@ -11,7 +11,6 @@ namespace hearth::sglang {
 
 using openai::OrderedJson;
 
-constexpr uint32_t kDefaultNewTokens = 128;
 constexpr size_t kMaxStops = 16;
 
 // A validated POST /generate. `text` becomes ids with special-token text recognised.
@@ -20,7 +19,7 @@ struct GenerateRequest {
   std::vector<int32_t> ids;  // when text is not given
   engine::SamplingParams sampling;
   std::vector<std::string> stops;
-  uint32_t max_new_tokens = kDefaultNewTokens;
+  std::optional<uint32_t> max_new_tokens;  // absent: what the context leaves; 1 when log-probabilities are asked for
   bool ignore_eos = false;
   bool skip_special = true;
   bool stream = false;
@@ -36,7 +35,7 @@ struct GenerateRequest {
   std::vector<std::string> unknown_fields;
 
   // Teacher-forced scoring answers this request: at most the one token after the sequence is asked for.
-  bool scores() const { return (return_logprob || logits_hash) && max_new_tokens <= 1; }
+  bool scores() const { return (return_logprob || logits_hash) && max_new_tokens.value_or(1) <= 1; }
 };
 
 Result<GenerateRequest> ParseGenerateRequest(const OrderedJson& body, bool strict);

@@ -85,6 +85,13 @@ class Entrypoint(unittest.TestCase):
         self.assertEqual(said["download"], f"--dir {self.model} --repo me/mine --revision abc")
         self.assertIn("worker", said)
 
+    def test_a_fresh_disk_counts_as_empty(self):
+        for name in ("lost+found", ".cache"):
+            os.makedirs(os.path.join(self.model, name))
+        code, said = self.run_it()
+        self.assertEqual(code, 0, said)
+        self.assertIn("download", said)
+
     def test_a_cut_download_is_taken_up_and_never_served(self):
         self.have_model()
         mark = os.path.join(self.model, ".hearth-downloading")

@@ -292,6 +292,16 @@ TEST(GenerateFields, WrongOnesAreNamed) {
             "decode_from");
 }
 
+TEST(GenerateFields, WithoutALimitTheContextIsOneAndScoringWantsOneToken) {
+  const auto read = [](const std::string& text) { return *sglang::ParseGenerateRequest(*ParseBody(text), false); };
+  EXPECT_FALSE(read(R"({"text":"a"})").max_new_tokens.has_value());
+  EXPECT_FALSE(read(R"({"text":"a"})").scores());
+  EXPECT_EQ(read(R"({"text":"a","sampling_params":{"max_new_tokens":7}})").max_new_tokens, 7u);
+  const auto scored = read(R"({"input_ids":[1],"return_logprob":true,"logprob_start_len":0,"top_logprobs_num":20})");
+  EXPECT_TRUE(scored.scores());
+  EXPECT_EQ(scored.max_new_tokens, 1u);
+}
+
 // docs/api.md holds the tables of the code.
 TEST(ApiDocument, HoldsTheFieldTables) {
   std::ifstream file(std::string(HEARTH_SOURCE_DIR) + "/docs/api.md");
