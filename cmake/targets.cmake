@@ -43,6 +43,12 @@ endfunction()
 function(hearth_bench name)
   hearth_binary(${name} ${ARGN})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bench)
+  if(name MATCHES "_cuda_bench$")
+    if(NOT TARGET gpu_benches)
+      add_custom_target(gpu_benches)  # all that need a GPU
+    endif()
+    add_dependencies(gpu_benches ${name})
+  endif()
 endfunction()
 
 # hearth_proto(NAME FILE.proto ...): messages and services of the given files (paths from proto/), without our warnings.
@@ -67,16 +73,16 @@ function(hearth_proto name)
 endfunction()
 
 # hearth_gpu_test(NAME SRCS a_test.cc ... [DEPS lib ...]): needs a GPU; skipped with its reason where there is none. One
-# binary that also runs where no test framework is installed.
+# binary that also runs where no test framework is installed, from the root of a copy of this folder.
 function(hearth_gpu_test name)
   cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
   add_executable(${name} ${ARG_SRCS} ${PROJECT_SOURCE_DIR}/tests/kernels/cuda/cuda_environment.cc)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
-  target_compile_definitions(${name} PRIVATE HEARTH_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_compile_definitions(${name} PRIVATE HEARTH_SOURCE_DIR=".")
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} kernels_cuda GTest::gtest GTest::gmock hearth_warnings)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   target_compile_options(${name} PRIVATE -O1)
-  add_test(NAME ${name} COMMAND ${name})
+  add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES LABELS gpu TIMEOUT 300 SKIP_RETURN_CODE 77)
   if(NOT TARGET gpu_tests)
     add_custom_target(gpu_tests)  # all of them

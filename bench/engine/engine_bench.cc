@@ -1,6 +1,6 @@
 // Measures a model and everything that computes with it, without scheduler, service and gateway, and compares with what
 // the machine gives in the same run. See scripts/gpu_check.sh.
-//   engine_bench --model synthetic:tools/synthetic/real_shape.json --vram-gb 24 --ec-max-slots 1312
+//   engine_bench --model synthetic:tools/synthetic/real_shape_flat.json --vram-gb 24 --ec-max-slots 1312
 //                --tier-binary build/release/bin/hearth-cpu-tier --part start,decode1,decode4,prefill8k,memory
 #include <unistd.h>
 
