@@ -73,6 +73,11 @@ std::string ChooseHomeDir(const WorkerConfig& config) {
 }
 
 Settings Settle(const WorkerConfig& config, const ModelConfig& model, const ChosenKernels& kernels) {
+  if (!kernels.on_host() && config.exact() && UsesCpuTier(config)) {
+    throw StartupError(
+        "--mode exact with --cpu-lane always, or with --force-source cpu or random: a GPU and the CPU tier round "
+        "differently, so exact never uses the CPU lane there; use --mode fast, or --device host");
+  }
   Settings out;
   out.pool_tokens = config.context_tokens.value_or(std::min(kDefaultContext, model.max_position_embeddings));
   out.context = std::min(out.pool_tokens, model.max_position_embeddings);

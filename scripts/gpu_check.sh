@@ -8,6 +8,7 @@
 # build     the CUDA backend and its programs (needs nvcc and the packages of scripts/install.sh)
 # ops       every *_cuda_test of an op, each against the host's reference
 # model     hearth-tiny against its panel, and exactness, on the GPU
+# serve     the three processes with the worker on the GPU: the panel over HTTP in both modes, the exact promise
 # sanitize  compute-sanitizer's memcheck and racecheck over the op tests
 # bench     *_cuda_bench: bytes moved, time, share of the ceiling
 # real      bench/engine/engine_bench on the real shape: 114 GB of host memory for the expert home
@@ -86,7 +87,7 @@ stage_build() {
   fi
   run build configure cmake --preset cuda -DHEARTH_BENCH=ON
   run build programs cmake --build --preset cuda --target gpu_tests gpu_benches engine_bench hearth-gpu-worker \
-    hearth-cpu-tier
+    hearth-cpu-tier hearth-gateway
 }
 
 stage_ops() {
@@ -133,6 +134,16 @@ stage_bench() {
 }
 
 # The proper place of the home is a tmpfs of its own with huge pages; the folder that is there is taken otherwise.
+stage_serve() {
+  [ -x "$bin/bin/hearth-gateway" ] || { need_programs serve ""; return; }
+  local programs=$bin/bin
+  case $programs in /*) ;; *) programs=$PWD/$programs ;; esac
+  local name
+  for name in test_panel test_exactness; do
+    run serve "$name over HTTP" env HEARTH_DEVICE=cuda HEARTH_BIN="$programs" \
+      python3 -m unittest discover -v -s tests/e2e -p "$name.py"
+  done
+}
 stage_real() {
   [ -x "$bin/bench/engine_bench" ] || { need_programs real ""; return; }
   local arguments=(--model "synthetic:$shape" --log-level warning --cpu-tier 127.0.0.1:31302
@@ -151,7 +162,8 @@ pack() {  # FOLDER
   local out=$1 file library kept
   rm -rf "$out"
   mkdir -p "$out/tests" "$out/bench" "$out/bin" "$out/lib"
-  for file in "$bin"/tests/*_cuda_test "$bin"/bench/*_cuda_bench "$bin/bench/engine_bench" "$bin/bin/hearth-cpu-tier"; do
+  for file in "$bin"/tests/*_cuda_test "$bin"/bench/*_cuda_bench "$bin/bench/engine_bench" \
+    "$bin"/bin/hearth-{cpu-tier,gpu-worker,gateway}; do
     [ -x "$file" ] || { echo "gpu_check: pack: $file is missing; run stage build" >&2; return 1; }
     kept=$out/$(basename "$(dirname "$file")")/$(basename "$file")
     strip --strip-unneeded -o "$kept" "$file" || return 1
@@ -175,11 +187,11 @@ if [ "${1:-}" = pack ]; then
   exit
 fi
 stages=("$@")
-[ ${#stages[@]} -gt 0 ] || stages=(build ops model sanitize bench real)
+[ ${#stages[@]} -gt 0 ] || stages=(build ops model serve sanitize bench real)
 for stage in "${stages[@]}"; do
   case $stage in
-    build | ops | model | sanitize | bench | real) ;;
-    *) echo "gpu_check: no stage $stage; there are build, ops, model, sanitize, bench, real, and pack FOLDER" >&2; exit 2 ;;
+    build | ops | model | serve | sanitize | bench | real) ;;
+    *) echo "gpu_check: no stage $stage; there are build, ops, model, serve, sanitize, bench, real, and pack FOLDER" >&2; exit 2 ;;
   esac
 done
 for stage in "${stages[@]}"; do

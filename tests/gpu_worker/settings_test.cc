@@ -108,5 +108,26 @@ TEST(Settings, RefusesADeviceThatIsNotThere) {
   EXPECT_EQ(ChooseKernels(Parse({"--backend", "ref"})).name, "host-ref");
 }
 
+TEST(Settle, ExactOnAGpuRefusesTheCpuLane) {
+  ChosenKernels gpu = Host();
+  gpu.vram_bytes = 24 * kGiB;
+  for (const char* flag : {"--cpu-lane=always", "--force-source=cpu", "--force-source=random"}) {
+    EXPECT_THROW(Settle(Parse({"--mode", "exact", flag}), Model(8192, 2), gpu), StartupError) << flag;
+    EXPECT_NO_THROW(Settle(Parse({"--mode", "fast", flag}), Model(8192, 2), gpu)) << flag;
+    EXPECT_NO_THROW(Settle(Parse({"--mode", "exact", flag}), Model(8192, 2), Host())) << flag;
+  }
+}
+
+TEST(Settle, AGpuHasLargeChunksAndHalfPrecisionLatents) {
+  ChosenKernels gpu = Host();
+  gpu.vram_bytes = 24 * kGiB;
+  const Settings settings = Settle(Parse({}), Model(8192, 2), gpu);
+  EXPECT_EQ(settings.chunk_size, 8192);
+  EXPECT_EQ(settings.kv_type, kernels::KvType::kF16);
+  EXPECT_EQ(DeviceLimits(Parse({}), gpu).reserve_bytes, kGiB + 512 * kMiB);
+  EXPECT_EQ(DeviceLimits(Parse({"--mode", "exact"}), gpu).reserve_bytes, kGiB);
+  EXPECT_EQ(DeviceLimits(Parse({"--vram-gb", "80"}), gpu).vram_bytes, 24 * kGiB);
+}
+
 }  // namespace
 }  // namespace hearth
