@@ -14,7 +14,7 @@ Made by `scripts/make_docs.sh`; a test compares. A flag beats its environment va
 several flags the last one wins. An empty variable counts as unset. Every process prints its effective options at start;
 `--help` shows the same list. `scripts/serve.sh` passes each flag to whichever processes know it.
 TEXT
-  for name in gateway gpu-worker cpu-tier; do
+  for name in gateway gpu-worker cpu-tier doctor; do
     printf '\n## hearth-%s\n\n' "$name"
     env -i "$bin/hearth-$name" --print-config-markdown
   done

@@ -5,9 +5,9 @@ if [ ! -x "$toolkit/bin/nvcc" ]; then
   echo "######## SKIP: the CUDA image, $toolkit has no nvcc ########"
 else
   name=$(sed -n 's/^ARG CUDA_BASE=//p' deploy/images/cuda.Dockerfile)
-  # The compiler, its headers and the static runtime; the libraries of the toolkit are not used.
-  tar --numeric-owner -h --transform 's,^,usr/local/cuda/,' --exclude='*.so' --exclude='*.so.*' -C "$toolkit" -c bin nvvm include lib64 \
-    targets | docker import - "$name" >/dev/null
+  # The compiler, its headers and the runtime; the other libraries of the toolkit are not used.
+  (cd "$toolkit" && find -L bin nvvm include lib64 targets -type f \( ! -name '*.so*' -o -name 'libcudart.so*' \)) |
+    tar --numeric-owner -h --transform 's,^,usr/local/cuda/,' -C "$toolkit" -T - -c | docker import - "$name" >/dev/null
   mark "stand-in for $name, $(($(docker image inspect -f '{{.Size}}' "$name") / 1000000)) MB"
   build hearth/gpu_worker_cuda:local "$context" -f "$context/deploy/images/cuda.Dockerfile" --target gpu_worker \
     --build-arg CUDA_ARCHITECTURES=90-real  # one of them, for time
