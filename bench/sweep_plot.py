@@ -11,7 +11,7 @@ import math
 import sys
 from xml.sax.saxutils import escape
 
-WIDTH, HEIGHT, PANEL, TOP, BOTTOM = 920, 380, 440, 70, 320
+WIDTH, HEIGHT, PANEL, TOP, BOTTOM = 920, 390, 440, 80, 330
 AGGREGATE, PER_STREAM, INK, GRID = "#1f5fa8", "#c2571a", "#333333", "#dddddd"
 
 
@@ -57,7 +57,9 @@ def panel(left, title, unit_x, labels, series):
         for i, entry in enumerate(entries):
             out += [line(x(i), y(entry["min"]), x(i), y(entry["max"]), colour, 1.2),
                     f'<circle cx="{x(i):.1f}" cy="{y(entry["median"]):.1f}" r="3.5" fill="{colour}"/>',
-                    text(x(i), y(entry["max"]) - 8, f"{entry['median']:.4g}", size=11, colour=colour)]
+                    # The second line's figures stand below it, so that equal points stay legible.
+                    text(x(i), y(entry["max"]) - 8 if number == 0 else y(entry["min"]) + 16, f"{entry['median']:.4g}",
+                         size=11, colour=colour)]
         out.append(text(right, TOP - 32 + 15 * number, name, "end", 12, colour))
     return out
 
@@ -69,7 +71,7 @@ def draw(result):
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
         'font-family="sans-serif">',
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
-        text(16, 20, f"{result['card']}: {result['config']}", "start", 13),
+        text(16, 18, f"{result['card']}: {result['config']}", "start", 13),
         *panel(70, "Prefill, tok/s", "prompt tokens", list(prefill), [("", AGGREGATE, list(prefill.values()))]),
         *panel(70 + PANEL, "Decode, tok/s", "simultaneous streams", list(streams),
                [("aggregate", AGGREGATE, [e["aggregate"] for e in streams.values()]),
