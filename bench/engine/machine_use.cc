@@ -41,7 +41,7 @@ void VramSampler::Run() {
       if (!paused_ && used > most_) most_ = used;
       ++samples_;
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
   }
 }
 
@@ -59,15 +59,14 @@ ProcessMemory MemoryOf(int pid) {
   return memory;
 }
 
-uint64_t TmpfsBytes(const std::string& folder) {
+uint64_t TmpfsBytes(const std::string& home_path) {
+  const std::filesystem::path home = home_path;
   uint64_t bytes = 0;
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+  for (const auto& entry : std::filesystem::directory_iterator(home.parent_path(), error)) {
     struct stat facts {};
-    if (!entry.path().filename().string().starts_with("hearth-")) continue;
-    if (::stat(entry.path().c_str(), &facts) == 0 && S_ISREG(facts.st_mode)) {
-      bytes += static_cast<uint64_t>(facts.st_blocks) * 512;
-    }
+    const bool ours = entry.path() == home || entry.path().filename().string().starts_with("hearth-link-");
+    if (ours && ::stat(entry.path().c_str(), &facts) == 0) bytes += static_cast<uint64_t>(facts.st_blocks) * 512;
   }
   return bytes;
 }

@@ -10,7 +10,7 @@
 
 namespace hearth {
 
-// Device memory in use, sampled ten times a second by a thread of its own; nothing on the host device.
+// Device memory in use, sampled five times a second by a thread of its own; nothing on the host device.
 class VramSampler {
  public:
   explicit VramSampler(const ChosenKernels& kernels);
@@ -35,8 +35,8 @@ struct ProcessMemory {
   uint64_t pss_shmem = 0;  // of that, tmpfs: counted once more with the files
 };
 ProcessMemory MemoryOf(int pid);
-// Bytes that the hearth files of a tmpfs folder take.
-uint64_t TmpfsBytes(const std::string& folder);
+// Bytes that the expert home `home_path` and the link files beside it take.
+uint64_t TmpfsBytes(const std::string& home_path);
 // Type and options of the mount that a folder lies on.
 std::string MountOf(const std::string& folder);
 
