@@ -45,7 +45,8 @@ class FakeHub:
 
     ("status", 429 | 500 | 401 | 404 ..)   answer so          ("cut", n)      close after n bytes of the body
     ("short", n)     say and send n bytes less than there are  ("flip", i)     damage byte i of the body
-    ("slow", s)      sleep s between pieces of 64 KiB          ("ok", None)    nothing wrong
+    ("slow", s)      sleep s between pieces of 64 KiB          ("meet", s)     wait s at most until another body is sent too
+    ("ok", None)     nothing wrong
 
     `api_faults` for the listing, `faults` for GETs of the file `target`, `forever` for all of those. `claimed_bytes` is
     added to what the listing says of the target's size.
@@ -178,6 +179,9 @@ class FakeHub:
                 handler.close_connection = True
                 handler.connection.shutdown(socket.SHUT_RDWR)
                 return
+            end = time.monotonic() + (fault[1] if fault[0] == "meet" else 0)
+            while time.monotonic() < end and self.most_running < 2:
+                time.sleep(0.01)
             for at in range(0, len(body), 65536):
                 handler.wfile.write(body[at:at + 65536])
                 if fault[0] == "slow":
