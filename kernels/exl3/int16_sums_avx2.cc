@@ -33,6 +33,11 @@ struct Avx2Lanes {
   static HEARTH_INLINE Vec MulHigh(Vec a, Vec b) { return _mm256_mulhi_epu16(a, b); }
   static HEARTH_INLINE Vec Add16(Vec a, Vec b) { return _mm256_add_epi16(a, b); }
   static HEARTH_INLINE Vec SumBytes(Vec v) { return _mm256_maddubs_epi16(v, _mm256_set1_epi8(1)); }
+  template <uint32_t P, typename Stream>
+  static HEARTH_INLINE void Sums(const Stream& stream, Vec* first, Vec* second) {
+    *first = ByteSums<Avx2Lanes>(stream.template States<P>());
+    *second = ByteSums<Avx2Lanes>(stream.template States<P + 1>());
+  }
   static HEARTH_INLINE Vec Dot(Vec sum, Vec a, Vec b) { return _mm256_add_epi32(sum, _mm256_madd_epi16(a, b)); }
 
   static HEARTH_INLINE void Flush(Vec low, Vec high, float scale, float* sums) {

@@ -11,9 +11,10 @@ namespace hearth::kernels {
 // The int16 kernel by shifts, for vectors of 8 lanes (one tile) or 16 lanes (two tiles). A lane is a column pair
 // (c, c+8) of a tile; its halves take two steps of the pair's stream that meet the same column and adjacent rows, which
 // is what a multiplication of int16 pairs sums up. `V` gives the instructions:
-//   Vec, kTiles; Load(tile, word, next_tile); PreviousPair; SwapHalves; Halves(low, high); shifts; MulLow, MulHigh,
-//   Add16, SumBytes (16-bit sums of adjacent bytes); Dot (32-bit sum of int16 pairs added to an accumulator);
-//   Broadcast32; Flush(columns c, columns c+8, scale, sums)
+//   Vec, kTiles; Load(words, words to the next tile); PreviousPair; SwapHalves; Halves(low, high); shifts;
+//   Sums<P>(stream, first, second), the byte sums of steps 2P, 2P+1 in the halves of one vector and of 2P+2, 2P+3 in
+//   those of another; Dot (32-bit sum of int16 pairs added to an accumulator); Set32, Broadcast32;
+//   Flush(columns c, columns c+8, scale, sums)
 // Each instruction set instantiates it in a file of its own with a V of its own.
 #define HEARTH_INLINE inline __attribute__((always_inline))
 
@@ -88,18 +89,21 @@ void SumByShifts(const uint32_t* strip, Dim blocks, const std::byte* x, Dim stri
         ahead += 32 * K * V::kTiles;
         const PairStream<V, K> stream(tile);
         [&]<uint32_t... P>(std::integer_sequence<uint32_t, P...>) __attribute__((always_inline)) {
-          const auto add = [&](auto p) __attribute__((always_inline)) {
-            constexpr uint32_t kPair = decltype(p)::value;
-            const auto s = ByteSums<V>(stream.template States<kPair>());
+          const auto add = [&](auto two) __attribute__((always_inline)) {
+            // Pairs 4q, 4q+1 meet rows (2q, 2q+1), (2q+8, 2q+9) of columns c, pairs 4q+2, 4q+3 those of c+8.
+            constexpr uint32_t kPair = 2 * decltype(two)::value;
+            typename V::Vec first, second;
+            V::template Sums<kPair>(stream, &first, &second);
             for (int r = 0; r < kRows; ++r) {
-              // Pairs 4q, 4q+1 meet rows (2q, 2q+1), (2q+8, 2q+9) of columns c, pairs 4q+2, 4q+3 those of c+8.
+              const std::byte* x_rows = pairs + r * stride + 8 * (kPair >> 2);
               typename V::Vec& sum = acc[r][kPair >> 1 & 1];
-              sum = V::Dot(sum, s, V::Broadcast32(pairs + r * stride + 4 * (2 * (kPair >> 2) + (kPair & 1))));
+              sum = V::Dot(sum, first, V::Broadcast32(x_rows));
+              sum = V::Dot(sum, second, V::Broadcast32(x_rows + 4));
             }
           };
           (add(std::integral_constant<uint32_t, P>{}), ...);
         }
-        (std::make_integer_sequence<uint32_t, 16>{});
+        (std::make_integer_sequence<uint32_t, 8>{});
       }
       for (int r = 0; r < kRows; ++r) {
         const Int16Row row(x + r * stride, blocks * kInt16Block);
