@@ -28,7 +28,8 @@ ProcessMemory ParseProcessMemory(std::string_view status) {
 
 void AddProcessMemory(Metrics& metrics) {
   const auto gauge = [&](const char* kind) -> Gauge& {
-    return metrics.AddGauge("hearth_memory_bytes", "Resident memory of this process; shared memory counts in each that maps it",
+    return metrics.AddGauge("hearth_memory_bytes",
+                            "Resident memory of this process; shared memory counts in each that maps it",
                             {{"kind", kind}});
   };
   Gauge &anonymous = gauge("private"), &shared = gauge("shared"), &file = gauge("file");

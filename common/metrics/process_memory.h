@@ -9,8 +9,8 @@ namespace hearth {
 
 struct ProcessMemory {
   uint64_t anonymous = 0;  // private: heap and stacks
-  uint64_t shared = 0;     // shared memory that is mapped: expert home and link, counted in every process that maps them
-  uint64_t file = 0;       // mapped files: the program, a checkpoint being read
+  uint64_t shared = 0;  // shared memory that is mapped: expert home and link, counted in every process that maps them
+  uint64_t file = 0;    // mapped files: the program, a checkpoint being read
 };
 
 // Resident memory from the text of /proc/PID/status; parts that are not there are 0.

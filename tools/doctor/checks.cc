@@ -26,10 +26,12 @@ Check CheckModel(const HostFacts& facts, const ModelNeeds& needs) {
     return Ok("model", StrCat(needs.model_dir, ": checkpoint reads well, ", home));
   }
   if (facts.model.exists && !facts.model.empty && !facts.model.writable) {
-    return Refuse("model", StrCat(needs.model_dir, " has no config.json and cannot be written; mount a checkpoint, or a ",
-                                  "folder that this user may write"));
+    return Refuse("model",
+                  StrCat(needs.model_dir, " has no config.json and cannot be written; mount a checkpoint, or a ",
+                         "folder that this user may write"));
   }
-  return Ok("model", StrCat(needs.model_dir, ": no checkpoint yet, ", FormatBytes(needs.download_bytes), " to download"));
+  return Ok("model",
+            StrCat(needs.model_dir, ": no checkpoint yet, ", FormatBytes(needs.download_bytes), " to download"));
 }
 
 // The first GPU counts: one is served on.
@@ -80,14 +82,16 @@ Check CheckMemory(const char* name, std::optional<uint64_t> available, const Mod
   const uint64_t need = needs.home_bytes + needs.host_bytes;
   if (options.assumed_ram > 0) {
     if (options.assumed_ram >= need) {
-      return Ok(name, StrCat(FormatBytes(options.assumed_ram), " assumed (--assume-ram-gb), needed are ", FormatBytes(need)));
+      return Ok(name,
+                StrCat(FormatBytes(options.assumed_ram), " assumed (--assume-ram-gb), needed are ", FormatBytes(need)));
     }
     available = options.assumed_ram;
   }
   if (!available) return Ok(name, absent);
   if (*available < need) {
-    return Refuse(name, StrCat("needs ", FormatBytes(need), " (expert home ", FormatBytes(needs.home_bytes), ", other ",
-                               FormatBytes(needs.host_bytes), "), ", FormatBytes(*available), " are available; ", remedy));
+    return Refuse(name,
+                  StrCat("needs ", FormatBytes(need), " (expert home ", FormatBytes(needs.home_bytes), ", other ",
+                         FormatBytes(needs.host_bytes), "), ", FormatBytes(*available), " are available; ", remedy));
   }
   return Ok(name, StrCat(FormatBytes(*available), " available, needed are ", FormatBytes(need)));
 }
@@ -110,8 +114,9 @@ Check CheckDisk(const HostFacts& facts, const ModelNeeds& needs) {
   if (needs.present) return Ok("disk", "nothing to download");
   const uint64_t need = needs.download_bytes + kDiskSpare;
   if (facts.model.free_bytes < need) {
-    return Refuse("disk", StrCat(needs.model_dir, " has ", FormatBytes(facts.model.free_bytes), " free, the checkpoint needs ",
-                                 FormatBytes(need), "; mount a folder of a larger disk there"));
+    return Refuse("disk",
+                  StrCat(needs.model_dir, " has ", FormatBytes(facts.model.free_bytes), " free, the checkpoint needs ",
+                         FormatBytes(need), "; mount a folder of a larger disk there"));
   }
   return Ok("disk", StrCat(FormatBytes(facts.model.free_bytes), " free, needed are ", FormatBytes(need)));
 }
@@ -119,12 +124,14 @@ Check CheckDisk(const HostFacts& facts, const ModelNeeds& needs) {
 Check CheckHome(const HostFacts& facts, const ModelNeeds& needs, const CheckOptions& options) {
   const std::string& dir = options.home_dir;
   if (!facts.home.exists) {
-    return Refuse("home", StrCat(dir, " does not exist; create a tmpfs there (scripts/install_home_mount.sh) or choose ",
-                                 "another with --home-dir"));
+    return Refuse("home",
+                  StrCat(dir, " does not exist; create a tmpfs there (scripts/install_home_mount.sh) or choose ",
+                         "another with --home-dir"));
   }
   if (!facts.home.writable) {
-    return Refuse("home", StrCat(dir, " cannot be written by this user; chown it to the user of the server (990 in the ",
-                                 "images), or choose another with --home-dir"));
+    return Refuse("home",
+                  StrCat(dir, " cannot be written by this user; chown it to the user of the server (990 in the ",
+                         "images), or choose another with --home-dir"));
   }
   if (std::string problem = HomeSpaceProblem(dir, needs.home_bytes, facts.home.free_bytes); !problem.empty()) {
     return Refuse("home", StrCat(problem, "; in a container: -v /run/hearth:/run/hearth, or --shm-size ",
@@ -137,8 +144,8 @@ Check CheckHome(const HostFacts& facts, const ModelNeeds& needs, const CheckOpti
     }
     return Warn("home", StrCat(text, "a tmpfs is quicker"));
   }
-  return Ok("home", StrCat(dir, ": ", FormatBytes(facts.home.free_bytes), " free, needed are ",
-                           FormatBytes(needs.home_bytes)));
+  return Ok("home",
+            StrCat(dir, ": ", FormatBytes(facts.home.free_bytes), " free, needed are ", FormatBytes(needs.home_bytes)));
 }
 
 Check CheckMemlock(const HostFacts& facts, const ModelNeeds& needs, const CheckOptions& options) {

@@ -31,11 +31,9 @@ struct DoctorConfig {
           model);
     visit(OptionSpec{.flag = "--home-dir", .help = "tmpfs folder of the expert home; empty: as the worker chooses"},
           home_dir);
-    visit(OptionSpec{.flag = "--mode",
-                     .env = {"GLM53_MODE"},
-                     .help = "mode of the worker",
-                     .allowed = {"exact", "fast"}},
-          mode);
+    visit(
+        OptionSpec{.flag = "--mode", .env = {"GLM53_MODE"}, .help = "mode of the worker", .allowed = {"exact", "fast"}},
+        mode);
     visit(OptionSpec{.flag = "--device", .help = "device of the worker", .allowed = {"auto", "host", "cuda"}}, device);
     visit(OptionSpec{.flag = "--assume-ram-gb", .help = "GiB of RAM to count on; auto: what machine and cgroup have"},
           assume_ram_gb);
@@ -48,7 +46,8 @@ struct DoctorConfig {
     visit(OptionSpec{.flag = "--least-driver", .help = "oldest NVIDIA driver that the build's CUDA toolkit runs on"},
           least_driver);
     visit(OptionSpec{.flag = "--nvidia-smi", .help = "the program that lists the GPUs"}, nvidia_smi);
-    visit(OptionSpec{.flag = "--root", .help = "folder that stands for / when /proc and /sys are read, for tests"}, root);
+    visit(OptionSpec{.flag = "--root", .help = "folder that stands for / when /proc and /sys are read, for tests"},
+          root);
   }
 };
 

@@ -13,14 +13,14 @@ namespace hearth::doctor {
 struct GpuFacts {
   std::string name;
   uint64_t memory_bytes = 0;
-  std::string driver;              // "580.65.06"
+  std::string driver;             // "580.65.06"
   std::optional<double> compute;  // 8.6
 };
 
 struct FolderFacts {
   bool exists = false;
   bool writable = false;
-  bool in_memory = false;  // tmpfs or hugetlbfs
+  bool in_memory = false;   // tmpfs or hugetlbfs
   uint64_t free_bytes = 0;  // of the nearest folder that exists
   bool empty = true;
 };
@@ -30,7 +30,8 @@ struct HostFacts {
   std::string gpu_problem;                    // then: what it said
   std::optional<std::string> driver_module;   // version of the loaded kernel module
   std::optional<uint64_t> ram_available;      // of the machine
-  std::optional<uint64_t> cgroup_available;   // the least that a cgroup (v1 or v2) of this process leaves; absent: no limit
+  std::optional<uint64_t>
+      cgroup_available;  // the least that a cgroup (v1 or v2) of this process leaves; absent: no limit
   std::optional<std::set<std::string>> cpu_flags;
   std::optional<uint64_t> memlock_limit;  // absent: unlimited, or unknown
   FolderFacts model, home;

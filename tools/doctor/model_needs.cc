@@ -37,7 +37,8 @@ ModelNeeds DefaultModelNeeds(const std::string& model_dir, bool on_gpu) {
 ModelNeeds ReadModelNeeds(const std::string& model_dir, const std::string& home_dir, bool on_gpu) {
   std::error_code error;
   const std::filesystem::path dir = model_dir;
-  if (!std::filesystem::exists(dir / "config.json", error) || std::filesystem::exists(dir / ".hearth-downloading", error)) {
+  if (!std::filesystem::exists(dir / "config.json", error) ||
+      std::filesystem::exists(dir / ".hearth-downloading", error)) {
     return DefaultModelNeeds(model_dir, on_gpu);
   }
   ModelNeeds needs{.model_dir = model_dir, .present = true};

@@ -42,7 +42,8 @@ int List(const std::string& dir, std::ostream& out) {
   for (const HomeFile& home : Select(dir, {}, out)) {
     out << home.path << "  " << FormatBytes(home.bytes) << "  ";
     if (home.problem.empty()) {
-      out << home.layers << " layers x " << home.experts << " experts  " << (home.in_use ? "in use" : "complete, unused");
+      out << home.layers << " layers x " << home.experts << " experts  "
+          << (home.in_use ? "in use" : "complete, unused");
     } else {
       out << (home.in_use ? "in use, being filled" : "not usable: " + home.problem);
     }

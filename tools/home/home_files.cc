@@ -21,9 +21,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kPrefix = "hearth-home-", kLockSuffix = ".lock";
 constexpr size_t kMostNamed = 20;
 
-bool IsHomeName(const std::string& name) {
-  return name.starts_with(kPrefix) && !name.ends_with(kLockSuffix);
-}
+bool IsHomeName(const std::string& name) { return name.starts_with(kPrefix) && !name.ends_with(kLockSuffix); }
 
 bool LockIsHeld(const std::string& path) {
   Result<SharedFile> lock = SharedFile::OpenExisting(path + std::string(kLockSuffix), SharedFile::Access::kReadOnly);
@@ -72,7 +70,8 @@ Result<Verified> VerifyHome(const std::string& path) {
   std::atomic<uint64_t> next{0};
   const auto work = [&] {
     for (uint64_t i; (i = next.fetch_add(1)) < count;) {
-      const auto layer = static_cast<uint32_t>(i / view->experts()), expert = static_cast<uint32_t>(i % view->experts());
+      const auto layer = static_cast<uint32_t>(i / view->experts()),
+                 expert = static_cast<uint32_t>(i % view->experts());
       bad[i] = view->Checksum(layer, expert) != view->entry(layer, expert).checksum;
     }
   };
@@ -89,7 +88,8 @@ Result<Verified> VerifyHome(const std::string& path) {
 
 Status DropHome(const HomeFile& home, bool force) {
   if (home.in_use && !force) {
-    return FailedPrecondition(home.path, ": a worker uses it; stop that worker, or --force (the memory is free when it ends)");
+    return FailedPrecondition(home.path,
+                              ": a worker uses it; stop that worker, or --force (the memory is free when it ends)");
   }
   if (::unlink(home.path.c_str()) != 0) return FailedPrecondition(home.path, ": ", std::strerror(errno));
   if (!home.in_use) ::unlink((home.path + std::string(kLockSuffix)).c_str());

@@ -14,8 +14,8 @@ struct HomeFile {
   uint64_t bytes = 0;
   std::string fingerprint;  // "" when the file is no home that can be read
   uint32_t layers = 0, experts = 0;
-  bool in_use = false;      // a worker holds its lock
-  std::string problem;      // why it cannot be used, "" when it can: not complete, damaged header, ..
+  bool in_use = false;  // a worker holds its lock
+  std::string problem;  // why it cannot be used, "" when it can: not complete, damaged header, ..
 };
 
 // The homes of a folder, by name. Reads headers only.

@@ -53,7 +53,8 @@ Arguments Parse(int argc, char** argv) {
 
 int Run(const Arguments& args) {
   using namespace hearth::home_tool;
-  if ((args.force || args.all) && args.command != "drop") throw hearth::StartupError("--force and --all belong to drop");
+  if ((args.force || args.all) && args.command != "drop")
+    throw hearth::StartupError("--force and --all belong to drop");
   if (args.command == "list" && args.names.empty()) return List(args.dir, std::cout);
   if (args.command == "verify") return Verify(args.dir, args.names, std::cout);
   if (args.command == "drop") {

@@ -8,7 +8,8 @@ namespace hearth::doctor {
 namespace {
 
 TEST(GpuReport, ReadsOneLineAGpu) {
-  const auto gpus = ParseGpuReport("NVIDIA GeForce RTX 3090, 24576, 580.65.06, 8.6\nNVIDIA H200, 143771, 580.65.06, 9.0\n");
+  const auto gpus =
+      ParseGpuReport("NVIDIA GeForce RTX 3090, 24576, 580.65.06, 8.6\nNVIDIA H200, 143771, 580.65.06, 9.0\n");
   ASSERT_TRUE(gpus.ok()) << gpus.status().message();
   ASSERT_EQ(gpus->size(), 2u);
   EXPECT_EQ((*gpus)[0].name, "NVIDIA GeForce RTX 3090");
@@ -30,9 +31,10 @@ TEST(GpuReport, OtherTextIsRefused) {
 }
 
 TEST(GpuReport, FindsTheModulesVersion) {
-  EXPECT_EQ(ParseDriverModule("NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue Mar  5 22:23:56 UTC 2024\n"
-                              "GCC version:  gcc version 12.2.0\n"),
-            "550.54.15");
+  EXPECT_EQ(
+      ParseDriverModule("NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue Mar  5 22:23:56 UTC 2024\n"
+                        "GCC version:  gcc version 12.2.0\n"),
+      "550.54.15");
   EXPECT_EQ(ParseDriverModule("something else"), "");
 }
 

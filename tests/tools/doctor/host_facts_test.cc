@@ -24,8 +24,9 @@ class HostFactsTest : public ::testing::Test {
     root_ = ::mkdtemp(name);
     Put("/proc/meminfo", "MemTotal:       131072000 kB\nMemFree:  1 kB\nMemAvailable:   104857600 kB\n");
     Put("/proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu sse2 avx2 fma f16c\n\nprocessor\t: 1\nflags\t\t: fpu\n");
-    Put("/proc/self/limits", "Limit                     Soft Limit           Hard Limit           Units\n"
-                             "Max locked memory         8388608              unlimited            bytes\n");
+    Put("/proc/self/limits",
+        "Limit                     Soft Limit           Hard Limit           Units\n"
+        "Max locked memory         8388608              unlimited            bytes\n");
   }
   ~HostFactsTest() override { fs::remove_all(root_); }
 
