@@ -86,7 +86,7 @@ def score_row(ids, reference, chosen, top):
 
 
 def greedy_item(item, args):
-    """-> (equal up to a small margin, tokens that agree, tokens in all)."""
+    """-> (equal up to a token whose margin the criteria leave open, tokens that agree, tokens in all)."""
     want = item["greedy"]
     body = {
         "input_ids": item["tokens"][: item["prompt_len"]],
@@ -101,7 +101,7 @@ def greedy_item(item, args):
     for position, (a, b) in enumerate(zip(want, got)):
         if a != b:
             row = item["top20_lp"][position]
-            return row[0] - row[1] < 0.01, position, len(want)
+            return row[0] - row[1] < CRITERIA[args.criteria].get("exact_margin", math.inf), position, len(want)
     return len(got) >= len(want), min(len(got), len(want)), len(want)
 
 

@@ -8,7 +8,7 @@ namespace hearth {
 namespace {
 
 constexpr const char* kKeys[] = {"seed",       "expert_bits", "attention_bits", "shared_bits",
-                                 "dense_bits", "head_bits",   "router_zipf"};
+                                 "dense_bits", "head_bits",   "router_zipf", "expert_gain"};
 
 bool IsKnown(const std::string& key) {
   for (const char* known : kKeys) {
@@ -40,6 +40,7 @@ Result<SyntheticSettings> ParseSyntheticSettings(const std::string& config_text)
   out.head_bits = bits("head_bits", out.head_bits);
   const double below_zero = -std::numeric_limits<double>::min();
   out.router_zipf = read.Number("router_zipf", below_zero, 3, out.router_zipf);
+  out.expert_gain = read.Number("expert_gain", 0, 10, out.expert_gain);
   if (!read.status().ok()) return read.status();
   return out;
 }

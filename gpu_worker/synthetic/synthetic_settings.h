@@ -21,6 +21,9 @@ struct SyntheticSettings {
   int head_bits = 6;
   // An expert's share of the picks falls as (rank among the layer's experts) ^ -router_zipf.
   double router_zipf = 0;
+  // Rms of a routed expert's output for an input of rms 1 (before the activation's own losses). Random layers amplify:
+  // from about 0.02 on a pick that flips for a rounding error makes others flip, which trained models do not do.
+  double expert_gain = 0.01;
 };
 
 // Reads the object `hearth_synthetic` of a config.json. Refuses a missing object, unknown keys and values out of range,

@@ -61,10 +61,10 @@ class Lister {
     Put(key + ".mul1", DType::kI32, {}, {.kind = Kind::kWord, .word = kMul1Marker});
   }
 
-  void Mlp(const std::string& p, Dim width, int bits) {
+  void Mlp(const std::string& p, Dim width, int bits, double down_gain = kDownGain) {
     Exl3(p + "gate_proj", c_.hidden_size, width, bits, 1.5);
     Exl3(p + "up_proj", c_.hidden_size, width, bits, 1.5);
-    Exl3(p + "down_proj", width, c_.hidden_size, bits, kDownGain);
+    Exl3(p + "down_proj", width, c_.hidden_size, bits, down_gain);
   }
 
   void Mixer(const std::string& p) {
@@ -116,7 +116,7 @@ class Lister {
     bias.law.kind = Kind::kVector;
     bias.values = RouterBias(c_.n_routed_experts, c_.num_experts_per_tok, s_.router_zipf, bias.seed);
     for (int e = 0; e < c_.n_routed_experts; ++e) {
-      Mlp(StrCat(p, "experts.", e, "."), c_.moe_intermediate_size, s_.expert_bits);
+      Mlp(StrCat(p, "experts.", e, "."), c_.moe_intermediate_size, s_.expert_bits, s_.expert_gain);
     }
     Mlp(p + "shared_experts.", Dim{c_.n_shared_experts} * c_.moe_intermediate_size, s_.shared_bits);
   }
