@@ -34,7 +34,7 @@ Result<std::unique_ptr<Attachment>> Attachment::Open(const AttachRequestSpec& sp
                                                      const kernels::ExpertKernel& kernel, ThreadTeam& team,
                                                      TierCounters& counters) {
   if (Status status = CheckVersions(spec); !status.ok()) return status;
-  Result<SharedFile> home_file = SharedFile::OpenExisting(spec.home_path, SharedFile::Access::kReadOnly);
+  Result<SharedFile> home_file = SharedFile::OpenExisting(spec.home_path, SharedFile::Access::kReadOnly, true);
   if (!home_file.ok()) return home_file.status();
   const auto home_bytes = std::as_const(*home_file).bytes();
   Result<HomeView> home = HomeView::Open(home_bytes.data(), home_bytes.size(), spec.fingerprint);
