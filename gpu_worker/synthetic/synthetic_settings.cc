@@ -8,7 +8,7 @@ namespace hearth {
 namespace {
 
 constexpr const char* kKeys[] = {"seed",       "expert_bits", "attention_bits", "shared_bits",
-                                 "dense_bits", "head_bits",   "router_zipf", "expert_gain"};
+                                 "dense_bits", "head_bits",   "router_zipf",    "expert_gain"};
 
 bool IsKnown(const std::string& key) {
   for (const char* known : kKeys) {

@@ -12,7 +12,7 @@ namespace hearth {
 namespace {
 
 // Part of every fingerprint: changed when the same settings give other numbers.
-constexpr char kGenerator[] = "hearth synthetic weights, version 1";
+constexpr char kGenerator[] = "hearth synthetic weights, version 2";
 constexpr uint64_t kElementsPerTask = 1 << 16;
 
 }  // namespace
