@@ -155,7 +155,6 @@ void LaneExecutor::RunHits(const MoeStep& step) {
 
 // Misses are read in place; an admitted expert is copied into its slot on the way.
 void LaneExecutor::RunPcie(const MoeStep& step) {
-  pcie_.Fork();
   pcie_timer_.Begin();
   for (size_t g = 0; g < sources_.size(); ++g) {
     if (sources_[g] != Source::kPcie) continue;

@@ -4,17 +4,15 @@
 
 namespace hearth {
 
-// A second stream of a backend, for work that runs beside the main one. On the host both are one and everything is done
-// in the order of the calls.
+// A second stream of a backend, for work that runs beside the main one and needs nothing that is still under way there.
+// On the host both are one and everything is done in the order of the calls.
 class SideStream {
  public:
-  explicit SideStream(const kernels::Backend& main)
-      : main_(main), backend_(main), forked_(main.streams->make_mark()), joined_(main.streams->make_mark()) {
+  explicit SideStream(const kernels::Backend& main) : main_(main), backend_(main), joined_(main.streams->make_mark()) {
     backend_.stream = main.streams->make_stream();
   }
   ~SideStream() {
     backend_.memory->synchronize(backend_.stream);
-    main_.streams->release_mark(forked_);
     main_.streams->release_mark(joined_);
     main_.streams->release_stream(backend_.stream);
   }
@@ -22,11 +20,6 @@ class SideStream {
   SideStream& operator=(const SideStream&) = delete;
 
   const kernels::Backend& backend() const { return backend_; }
-  // What follows here comes after what the main stream has been told so far.
-  void Fork() {
-    main_.streams->record(main_.stream, forked_);
-    main_.streams->wait(backend_.stream, forked_);
-  }
   // What follows on the main stream comes after what was told here.
   void Join() {
     main_.streams->record(backend_.stream, joined_);
@@ -36,7 +29,6 @@ class SideStream {
  private:
   const kernels::Backend& main_;
   kernels::Backend backend_;
-  void* const forked_;
   void* const joined_;
 };
 

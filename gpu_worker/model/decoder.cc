@@ -22,13 +22,14 @@ Decoder::Decoder(const ModelConfig& config, const ModelWeights& weights, const k
       decode_(backend),
       head_in_(backend),
       logits_(backend),
+      picked_(backend.streams->make_mark()),
       picks_(backend),
       expert_in_(backend) {
   HEARTH_CHECK(limits.chunk_size > 0 && limits.chunk_size % kernels::kKdaBlock == 0,
                StrCat("chunk size ", limits.chunk_size, " is no multiple of ", kernels::kKdaBlock));
 }
 
-Decoder::~Decoder() = default;
+Decoder::~Decoder() { ops_.streams->release_mark(picked_); }
 
 void Decoder::BeginChunk(SequenceStore::Slot slot, std::span<const int32_t> tokens) {
   const int64_t count = static_cast<int64_t>(tokens.size());
@@ -376,7 +377,10 @@ Status Decoder::Moe(StepBuffers& b, const LayerWeights& w, int layer, Phase phas
       ops_.memory->download(ops_.stream, expert_in_.data(), b.x.data(), b.rows * d * sizeof(Real));
       x_host = expert_in_.data();
     }
-    ops_.memory->synchronize(ops_.stream);
+    ops_.streams->record(ops_.stream, picked_);
+    // The shared expert needs no plan: the device computes it while the host makes one.
+    if (phase == Phase::kDecode) Mlp(b, *w.shared, phase);
+    ops_.streams->finish(picked_);
   }
   const int moe_layer = config_.MoeIndex(layer);
   const MoeStep step{.moe_layer = moe_layer,
@@ -395,7 +399,7 @@ Status Decoder::Moe(StepBuffers& b, const LayerWeights& w, int layer, Phase phas
   } else {
     if (Status s = experts_.BeginDecode(step); !s.ok()) return s;
     Done(Stage::kPlan);
-    Mlp(b, *w.shared, phase);
+    if (ops_.memory->is_host) Mlp(b, *w.shared, phase);
     Done(Stage::kSharedMlp);
     if (Status s = experts_.FinishDecode(step); !s.ok()) return s;
     Done(Stage::kExperts);

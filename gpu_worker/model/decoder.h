@@ -109,6 +109,7 @@ class Decoder {
   Chunk chunk_;
   StepBuffers decode_;
   kernels::DeviceArray<kernels::Real> head_in_, logits_;
+  void* const picked_;                           // a device has handed over the picks of a layer
   kernels::HostArray<int32_t> picks_;            // [rows, top_k]
   kernels::HostArray<kernels::Real> expert_in_;  // [rows, hidden], decode
 };
