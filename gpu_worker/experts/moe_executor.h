@@ -17,7 +17,9 @@ struct MoeStep {
   int moe_layer = 0;                      // ordinal among the MoE layers
   const kernels::Real* x = nullptr;       // [rows, hidden]
   const kernels::Real* x_host = nullptr;  // the same in host memory; decode only
-  const int32_t* ids = nullptr;           // [rows, top_k], ascending within a row; host memory
+  // [rows, top_k], ascending within a row; host memory. That they are there says that the device is done with every
+  // layer before and that x is whole.
+  const int32_t* ids = nullptr;
   int64_t rows = 0;
   int top_k = 0;
   kernels::Real* pick_out = nullptr;  // [rows, top_k, hidden]
@@ -27,10 +29,10 @@ class MoeExecutor {
  public:
   virtual ~MoeExecutor() = default;
 
-  // Starts the part of a decode step that needs no GPU (publishes CPU picks). `Finish` must follow; between the two the
-  // graph runs the shared expert.
+  // Plans a decode step, publishes the CPU's picks and starts the misses across PCIe. `Finish` must follow; between the
+  // two the graph may run what needs no expert.
   virtual Status BeginDecode(const MoeStep& step) = 0;
-  // Computes hits and PCIe misses, waits for the CPU lane (with its deadline and fallback). On return pick_out is
+  // Computes hits, waits for the PCIe lane, and for the CPU lane (with its deadline and fallback). On return pick_out is
   // whole.
   virtual Status FinishDecode(const MoeStep& step) = 0;
 
