@@ -47,8 +47,15 @@ def greedy(server, ids, tokens):
 
 def decoded_rows(server, ids, first, **fields):
     """meta_info of scoring `ids`, every row from that of token `first` on decoded one at a time."""
-    body = {"input_ids": ids, "sampling_params": {"temperature": 0, "max_new_tokens": 0}, "return_logprob": True,
-            "logprob_start_len": first, "path": "DECODE", "decode_from": max(1, first - 1), **fields}
+    body = {
+        "input_ids": ids,
+        "sampling_params": {"temperature": 0, "max_new_tokens": 0},
+        "return_logprob": True,
+        "logprob_start_len": first,
+        "path": "DECODE",
+        "decode_from": max(1, first - 1),
+        **fields,
+    }
     return server.json("/generate", body, 3600)["meta_info"]
 
 
@@ -69,8 +76,9 @@ def ask_lane_off(server, questions, tokens, top):
 def ask_lane_on(server, cases):
     for number, case in enumerate(cases):
         ids = sorted({entry[1] for row in case["rows"] for entry in row})
-        meta = decoded_rows(server, case["prompt"] + case["answer"], len(case["prompt"]), token_ids_logprob=ids,
-                            top_logprobs_num=1)
+        meta = decoded_rows(
+            server, case["prompt"] + case["answer"], len(case["prompt"]), token_ids_logprob=ids, top_logprobs_num=1
+        )
         case["rows_on"] = [{entry[1]: entry[0] for entry in row} for row in meta["input_token_ids_logprobs"]]
         case["best_on"] = [row[0][1] for row in meta["input_top_logprobs"]]
         case["answer_on"] = greedy(server, case["prompt"], len(case["answer"]))
@@ -95,10 +103,15 @@ def compare(case):
         rows.append({"kl": row_kl(off, on), "same": off[0][1] == best, "margin": off[0][0] - off[1][0]})
     pairs = zip(case["answer"], case["answer_on"] + [None] * len(case["answer"]))
     divergence = next((i for i, (a, b) in enumerate(pairs) if a != b), None)
-    return rows, {"prompt": case["question"], "tokens": len(rows), "kl_mean": math.fsum(r["kl"] for r in rows) / len(rows),
-                  "kl_max": max(r["kl"] for r in rows), "top1_agree": sum(r["same"] for r in rows) / len(rows),
-                  "greedy_first_divergence": divergence,
-                  "disagree_margins_nats": [round(r["margin"], 4) for r in rows if not r["same"]]}
+    return rows, {
+        "prompt": case["question"],
+        "tokens": len(rows),
+        "kl_mean": math.fsum(r["kl"] for r in rows) / len(rows),
+        "kl_max": max(r["kl"] for r in rows),
+        "top1_agree": sum(r["same"] for r in rows) / len(rows),
+        "greedy_first_divergence": divergence,
+        "disagree_margins_nats": [round(r["margin"], 4) for r in rows if not r["same"]],
+    }
 
 
 def summarize(cases, picks):
@@ -106,11 +119,16 @@ def summarize(cases, picks):
     rows = [row for part, _ in compared for row in part]
     kls = sorted(row["kl"] for row in rows)
     sure = [row for row in rows if row["margin"] > SURE_MARGIN]
-    return {"positions": len(rows), "kl_mean": math.fsum(kls) / len(kls), "kl_p99": kls[int(0.99 * (len(kls) - 1))],
-            "top1_agree": sum(r["same"] for r in rows) / len(rows),
-            "top1_margin_above_0.5": sum(r["same"] for r in sure) / len(sure) if sure else 1.0,
-            "first_divergence": [entry["greedy_first_divergence"] for _, entry in compared],
-            "lane_picks": picks, "per_prompt": [entry for _, entry in compared]}
+    return {
+        "positions": len(rows),
+        "kl_mean": math.fsum(kls) / len(kls),
+        "kl_p99": kls[int(0.99 * (len(kls) - 1))],
+        "top1_agree": sum(r["same"] for r in rows) / len(rows),
+        "top1_margin_above_0.5": sum(r["same"] for r in sure) / len(sure) if sure else 1.0,
+        "first_divergence": [entry["greedy_first_divergence"] for _, entry in compared],
+        "lane_picks": picks,
+        "per_prompt": [entry for _, entry in compared],
+    }
 
 
 def failures(total):
@@ -150,8 +168,9 @@ def run(args, worker_flags):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
-                                     allow_abbrev=False)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+    )
     parser.add_argument("--url-off")
     parser.add_argument("--url-on")
     parser.add_argument("--api-key")
@@ -173,12 +192,25 @@ def main():
     except (ServerError, AssertionError, KeyError, IndexError, TypeError, OSError) as error:
         print(f"decode_kl: {type(error).__name__}: {error}", file=sys.stderr)
         return 2
-    print_table("decode, lane on against lane off", ["prompt", "rows", "mean KL", "max KL", "top-1", "first difference"],
-                [[e["prompt"][:44], e["tokens"], f"{e['kl_mean']:.1e}", f"{e['kl_max']:.1e}", f"{e['top1_agree']:.4f}",
-                  "none" if e["greedy_first_divergence"] is None else e["greedy_first_divergence"]]
-                 for e in total["per_prompt"]])
-    print(f"\nall rows {total['positions']}  mean KL {total['kl_mean']:.2e}  p99 {total['kl_p99']:.2e}  "
-          f"top-1 {total['top1_agree']:.4f}  picks by lane {total['lane_picks']}")
+    print_table(
+        "decode, lane on against lane off",
+        ["prompt", "rows", "mean KL", "max KL", "top-1", "first difference"],
+        [
+            [
+                e["prompt"][:44],
+                e["tokens"],
+                f"{e['kl_mean']:.1e}",
+                f"{e['kl_max']:.1e}",
+                f"{e['top1_agree']:.4f}",
+                "none" if e["greedy_first_divergence"] is None else e["greedy_first_divergence"],
+            ]
+            for e in total["per_prompt"]
+        ],
+    )
+    print(
+        f"\nall rows {total['positions']}  mean KL {total['kl_mean']:.2e}  p99 {total['kl_p99']:.2e}  "
+        f"top-1 {total['top1_agree']:.4f}  picks by lane {total['lane_picks']}"
+    )
     bad = total["failures"] = failures(total)
     if args.kl_out:
         with open(args.kl_out, "w") as f:

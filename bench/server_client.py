@@ -60,8 +60,13 @@ class Server:
 
 
 def spread(values):
-    return {"median": statistics.median(values), "min": min(values), "max": max(values), "n": len(values),
-            "all": list(values)}
+    return {
+        "median": statistics.median(values),
+        "min": min(values),
+        "max": max(values),
+        "n": len(values),
+        "all": list(values),
+    }
 
 
 def glm_prompt(question):

@@ -28,8 +28,13 @@ MOST_ATTEMPTS = 5
 
 def chat_points(server, model, extra):
     """-> [(time, characters so far)], one per event that carries text."""
-    body = {"model": model, "messages": [{"role": "user", "content": QUESTION}], "temperature": 0,
-            "chat_template_kwargs": {"enable_thinking": False}, **extra}
+    body = {
+        "model": model,
+        "messages": [{"role": "user", "content": QUESTION}],
+        "temperature": 0,
+        "chat_template_kwargs": {"enable_thinking": False},
+        **extra,
+    }
     points, total = [], 0
     for at, event in server.events("/v1/chat/completions", body):
         for choice in event["choices"]:
@@ -60,8 +65,14 @@ def judge(points):
         return max((c for at, c in points if at <= until), default=0) / total
 
     half, tail = share(first + (last - first) / 2), 1 - share(last - 1.0)
-    return {"events": len(points), "chars": total, "span_s": round(last - first, 2), "half_share": round(half, 3),
-            "tail_share": round(tail, 3), "pass": half >= LEAST_HALF and tail <= LARGEST_TAIL}
+    return {
+        "events": len(points),
+        "chars": total,
+        "span_s": round(last - first, 2),
+        "half_share": round(half, 3),
+        "tail_share": round(tail, 3),
+        "pass": half >= LEAST_HALF and tail <= LARGEST_TAIL,
+    }
 
 
 def measure(ask, limit_name, span, room):
@@ -82,7 +93,9 @@ def main():
     parser.add_argument("--url", default="http://127.0.0.1:30000")
     parser.add_argument("--api-key")
     parser.add_argument("--model", help="default: the first that the server names")
-    parser.add_argument("--span", type=float, default=12.0, help="seconds that an answer must last (default %(default)s)")
+    parser.add_argument(
+        "--span", type=float, default=12.0, help="seconds that an answer must last (default %(default)s)"
+    )
     parser.add_argument("--out", help="write the figures as JSON")
     args = parser.parse_args()
     server, result = Server(args.url, args.api_key), {}

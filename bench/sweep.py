@@ -81,7 +81,7 @@ class Sweep:
         self.result.setdefault("gates", {})[key] = {"value": round(value, 2), "best_known": known, "pass": good}
         self.save()
         if not good and not self.args.no_early_exit:
-            raise EarlyExit(f"EARLY_EXIT at {key}: {value:.1f} is more than {self.args.tol:.0%} below the best known {known}")
+            raise EarlyExit(f"EARLY_EXIT at {key}: {value:.1f} is more than {self.args.tol:.0%} below the best, {known}")
 
     def random_ids(self, count, seed):
         rng = random.Random(seed)
@@ -214,14 +214,17 @@ def summarize_round(answers):
 
 
 def print_result(result):
-    rows = [[n, "skipped", "", ""] if "skipped" in e else [n, f"{e['median']:.1f}", f"{e['min']:.1f}..{e['max']:.1f}", e["n"]]
-            for n, e in result["prefill"].items()]
+    rows = []
+    for length, e in result["prefill"].items():
+        figures = ["skipped", "", ""] if "skipped" in e else [f"{e['median']:.1f}", f"{e['min']:.1f}..{e['max']:.1f}", e["n"]]
+        rows.append([length, *figures])
     print_table("prefill", ["tokens", "tok/s", "range", "reps"], rows)
     rows = [[name, f"{e['aggregate']['median']:.2f}", f"{e['per_stream_mean']['median']:.2f}",
              f"{min(r['per_stream_min'] for r in e['rounds']):.2f}", f"{max(r['ttft_max'] for r in e['rounds']):.3f}",
              sum(r["tokens"] for r in e["rounds"]), "-" if e.get("gpu_power_w_mean") is None else e["gpu_power_w_mean"]]
             for name, e in result["decode"].items()]
-    print_table("decode", ["streams", "aggregate tok/s", "per stream", "slowest", "TTFT max s", "tokens", "GPU W"], rows)
+    print_table("decode", ["streams", "aggregate tok/s", "per stream", "slowest", "TTFT max s", "tokens", "GPU W"],
+                rows)
 
 
 def parse_arguments():
@@ -236,7 +239,7 @@ def parse_arguments():
     parser.add_argument("--high", type=int, nargs="*", default=[], metavar="STREAMS", help="further numbers of streams")
     parser.add_argument("--reps", type=int, default=3)
     parser.add_argument("--dec-reps", type=int, default=2)
-    parser.add_argument("--tol", type=float, default=0.05, help="share that a median may lie below the best known value")
+    parser.add_argument("--tol", type=float, default=0.05, help="share that a median may lie below the best")
     parser.add_argument("--no-early-exit", action="store_true")
     parser.add_argument("--best", help="file of best known values (default reference/best_known.json)")
     parser.add_argument("--update-best", action="store_true")

@@ -22,13 +22,16 @@ def nice_top(value):
 
 
 def text(x, y, words, anchor="middle", size=12, colour=INK, extra=""):
-    return (f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}" fill="{colour}" {extra}>'
-            f"{escape(str(words))}</text>")
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}" fill="{colour}" {extra}>'
+        f"{escape(str(words))}</text>"
+    )
 
 
 def line(x1, y1, x2, y2, colour, width=1.0):
-    return (f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}" '
-            f'stroke-width="{width}"/>')
+    return (
+        f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}" ' f'stroke-width="{width}"/>'
+    )
 
 
 def panel(left, title, unit_x, labels, series):
@@ -55,11 +58,18 @@ def panel(left, title, unit_x, labels, series):
         points = " ".join(f"{x(i):.1f},{y(e['median']):.1f}" for i, e in enumerate(entries))
         out.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.6"/>')
         for i, entry in enumerate(entries):
-            out += [line(x(i), y(entry["min"]), x(i), y(entry["max"]), colour, 1.2),
-                    f'<circle cx="{x(i):.1f}" cy="{y(entry["median"]):.1f}" r="3.5" fill="{colour}"/>',
-                    # The second line's figures stand below it, so that equal points stay legible.
-                    text(x(i), y(entry["max"]) - 8 if number == 0 else y(entry["min"]) + 16, f"{entry['median']:.4g}",
-                         size=11, colour=colour)]
+            out += [
+                line(x(i), y(entry["min"]), x(i), y(entry["max"]), colour, 1.2),
+                f'<circle cx="{x(i):.1f}" cy="{y(entry["median"]):.1f}" r="3.5" fill="{colour}"/>',
+                # The second line's figures stand below it, so that equal points stay legible.
+                text(
+                    x(i),
+                    y(entry["max"]) - 8 if number == 0 else y(entry["min"]) + 16,
+                    f"{entry['median']:.4g}",
+                    size=11,
+                    colour=colour,
+                ),
+            ]
         out.append(text(right, TOP - 32 + 15 * number, name, "end", 12, colour))
     return out
 
@@ -73,9 +83,16 @@ def draw(result):
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
         text(16, 18, f"{result['card']}: {result['config']}", "start", 13),
         *panel(70, "Prefill, tok/s", "prompt tokens", list(prefill), [("", AGGREGATE, list(prefill.values()))]),
-        *panel(70 + PANEL, "Decode, tok/s", "simultaneous streams", list(streams),
-               [("aggregate", AGGREGATE, [e["aggregate"] for e in streams.values()]),
-                ("per stream", PER_STREAM, [e["per_stream_mean"] for e in streams.values()])]),
+        *panel(
+            70 + PANEL,
+            "Decode, tok/s",
+            "simultaneous streams",
+            list(streams),
+            [
+                ("aggregate", AGGREGATE, [e["aggregate"] for e in streams.values()]),
+                ("per stream", PER_STREAM, [e["per_stream_mean"] for e in streams.values()]),
+            ],
+        ),
         text(16, HEIGHT - 8, f"{result['started']}, {result['status']}", "start", 10),
         "</svg>",
     ]

@@ -49,14 +49,18 @@ class Experts:
 
     def __getitem__(self, e):
         self.decoded += 1
-        return ref.load_mlp(self.load, f"{self.prefix}.experts.{e}", self.cfg.hidden_size, self.cfg.moe_intermediate_size)
+        return ref.load_mlp(
+            self.load, f"{self.prefix}.experts.{e}", self.cfg.hidden_size, self.cfg.moe_intermediate_size
+        )
 
 
 def load_streamed_moe(load, p, cfg):
-    return {"router": load.matrix(f"{p}.gate", cfg.hidden_size, cfg.n_experts),
-            "bias": load.vector(f"{p}.gate.e_score_correction_bias", cfg.n_experts),
-            "experts": Experts(load, p, cfg),
-            "shared": ref.load_mlp(load, f"{p}.shared_experts", cfg.hidden_size, cfg.moe_intermediate_size * cfg.n_shared)}
+    return {
+        "router": load.matrix(f"{p}.gate", cfg.hidden_size, cfg.n_experts),
+        "bias": load.vector(f"{p}.gate.e_score_correction_bias", cfg.n_experts),
+        "experts": Experts(load, p, cfg),
+        "shared": ref.load_mlp(load, f"{p}.shared_experts", cfg.hidden_size, cfg.moe_intermediate_size * cfg.n_shared),
+    }
 
 
 def mixed(streams, post, comb, y):
@@ -129,13 +133,20 @@ def make_panel(directory, items, dtype, tell):
     hidden, spans = model.last_hidden([np.asarray(item["tokens"]) for item in items], tell)
     head, panel = model.head(), []
     for item, span in zip(items, spans):
-        lp = ref.log_softmax((hidden[span][item["prompt_len"] - 1:] @ head).astype(np.float64))
+        lp = ref.log_softmax((hidden[span][item["prompt_len"] - 1 :] @ head).astype(np.float64))
         ids = np.argsort(-lp, axis=1, kind="stable")[:, :BEST]
         best = np.take_along_axis(lp, ids, axis=1)
-        panel.append({"name": item["name"], "tokens": list(item["tokens"]), "prompt_len": item["prompt_len"],
-                      "top20_ids": ids.tolist(), "top20_lp": [[round(v, 6) for v in row] for row in best.tolist()],
-                      # What greedy decoding would choose after each prefix of this very text.
-                      "greedy": ids[:-1, 0].tolist()})
+        panel.append(
+            {
+                "name": item["name"],
+                "tokens": list(item["tokens"]),
+                "prompt_len": item["prompt_len"],
+                "top20_ids": ids.tolist(),
+                "top20_lp": [[round(v, 6) for v in row] for row in best.tolist()],
+                # What greedy decoding would choose after each prefix of this very text.
+                "greedy": ids[:-1, 0].tolist(),
+            }
+        )
     return panel
 
 
@@ -149,10 +160,14 @@ def answered(url, questions, tokens, tell):
     """Questions as items, with the server's greedy answers."""
     items = []
     for question in questions:
-        chat = {"messages": [{"role": "user", "content": question["text"]}], "chat_template_kwargs": {"enable_thinking": False}}
+        chat = {
+            "messages": [{"role": "user", "content": question["text"]}],
+            "chat_template_kwargs": {"enable_thinking": False},
+        }
         prompt = ask(url, "/tokenize", {"prompt": ask(url, "/apply-template", chat)["prompt"]})["tokens"]
-        answer = ask(url, "/generate", {"input_ids": prompt,
-                                        "sampling_params": {"temperature": 0, "max_new_tokens": tokens}})["output_ids"]
+        answer = ask(
+            url, "/generate", {"input_ids": prompt, "sampling_params": {"temperature": 0, "max_new_tokens": tokens}}
+        )["output_ids"]
         items.append({"name": question["name"], "tokens": prompt + answer, "prompt_len": len(prompt)})
         tell(f"{question['name']}: {len(prompt)} + {len(answer)} tokens")
     return items

@@ -70,7 +70,9 @@ COMPOSE_FILE=compose.yaml
 
 def rows(binary):
     """-> (flag, default, variables, meaning) of each option, from the table that the process prints for docs/config.md."""
-    text = subprocess.run([binary, "--print-config-markdown"], capture_output=True, text=True, check=True, env={}).stdout
+    text = subprocess.run(
+        [binary, "--print-config-markdown"], capture_output=True, text=True, check=True, env={}
+    ).stdout
     for line in text.splitlines():
         cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
         if len(cells) == 5 and cells[0].startswith("`--"):
@@ -114,7 +116,9 @@ def main():
     if "--check" in sys.argv:
         with open(TARGET) as f:
             have = f.read()
-        sys.stdout.writelines(difflib.unified_diff(have.splitlines(True), text.splitlines(True), "deploy/compose/.env", "made"))
+        sys.stdout.writelines(
+            difflib.unified_diff(have.splitlines(True), text.splitlines(True), "deploy/compose/.env", "made")
+        )
         if have != text:
             sys.exit("make_env: deploy/compose/.env is stale; run scripts/make_docs.sh")
         return

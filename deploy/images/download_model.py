@@ -21,8 +21,12 @@ os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # one line every few
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
 from huggingface_hub import HfApi, snapshot_download  # noqa: E402
-from huggingface_hub.errors import (GatedRepoError, HfHubHTTPError, RepositoryNotFoundError,  # noqa: E402
-                                    RevisionNotFoundError)
+from huggingface_hub.errors import (
+    GatedRepoError,
+    HfHubHTTPError,
+    RepositoryNotFoundError,  # noqa: E402
+    RevisionNotFoundError,
+)
 
 IN_PROGRESS, RECORD = ".hearth-downloading", ".hearth-download.json"
 CACHE = os.path.join(".cache", "huggingface", "download")
@@ -56,8 +60,10 @@ class Patience:
         self.failures += 1
         reason = f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}"
         if self.failures >= self.attempts:
-            raise Refused(f"{self.failures} attempts in a row failed without progress; the last: {reason}; "
-                          "start again to resume where it stopped")
+            raise Refused(
+                f"{self.failures} attempts in a row failed without progress; the last: {reason}; "
+                "start again to resume where it stopped"
+            )
         pause = min(self.pause * 2 ** (self.failures - 1), 60.0)
         response = getattr(error, "response", None)
         after = response.headers.get("Retry-After") if response is not None else None
@@ -170,8 +176,10 @@ class Progress(threading.Thread):
             have, now = bytes_there(self.folder, self.files), time.monotonic()
             rate = max(0.0, (have - last) / (now - last_at))
             left = f", {(self.total - have) / rate / 60:.0f} min left" if rate > 0 else ""
-            say(f"{gigabytes(have)} of {gigabytes(self.total)}, {100 * have / max(1, self.total):.0f} %, "
-                f"{rate / 1e6:.1f} MB/s{left}")
+            say(
+                f"{gigabytes(have)} of {gigabytes(self.total)}, {100 * have / max(1, self.total):.0f} %, "
+                f"{rate / 1e6:.1f} MB/s{left}"
+            )
             last, last_at = have, now
 
 
@@ -179,7 +187,9 @@ def check_disk(folder, files):
     need = sum(size for size, _, _ in files.values()) - bytes_there(folder, files) + SPARE_BYTES
     free = shutil.disk_usage(folder).free
     if free < need:
-        raise Refused(f"{folder} has {gigabytes(free)} free, but {gigabytes(need)} are needed; mount a larger disk there")
+        raise Refused(
+            f"{folder} has {gigabytes(free)} free, but {gigabytes(need)} are needed; mount a larger disk there"
+        )
 
 
 def fetch(args, commit, files, patience):
@@ -223,12 +233,17 @@ def run(args):
                 say(f"{name} {problem}; removed")
                 forget(args.dir, name)
             if repair == REPAIRS:
-                raise Refused(f"{wrong[0][0]} {wrong[0][1]}, {REPAIRS + 1} times over: the server or the way to it "
-                              "damages files; try another HF_ENDPOINT")
+                raise Refused(
+                    f"{wrong[0][0]} {wrong[0][1]}, {REPAIRS + 1} times over: the server or the way to it "
+                    "damages files; try another HF_ENDPOINT"
+                )
     finally:
         progress.stop.set()
-    record = {"repo": args.repo, "revision": commit,
-              "files": {name: {"size": size, kind: digest} for name, (size, kind, digest) in sorted(files.items())}}
+    record = {
+        "repo": args.repo,
+        "revision": commit,
+        "files": {name: {"size": size, kind: digest} for name, (size, kind, digest) in sorted(files.items())},
+    }
     with open(os.path.join(args.dir, RECORD), "w") as f:
         json.dump(record, f, indent=1)
     os.remove(os.path.join(args.dir, IN_PROGRESS))

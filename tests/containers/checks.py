@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """What scripts/test_containers.sh asks the running containers. Standard library only.
 
-  checks.py chat GATEWAY          models, chat whole and streamed, a tool call with its result, a refusal
-  checks.py metrics PROMETHEUS    all three processes are scraped, with every metric of the goldens
-  checks.py dashboard PROMETHEUS  every query of the dashboard returns data
-  checks.py health GATEWAY WANT   waits until /health is: ready, degraded, down
-  checks.py cut GATEWAY COMMAND.. runs COMMAND while a stream runs; the stream must end with an error event or be cut
-  checks.py adopted GATEWAY       the worker took over an expert home that was there
-  checks.py idle PROMETHEUS       the worker runs no request
+checks.py chat GATEWAY          models, chat whole and streamed, a tool call with its result, a refusal
+checks.py metrics PROMETHEUS    all three processes are scraped, with every metric of the goldens
+checks.py dashboard PROMETHEUS  every query of the dashboard returns data
+checks.py health GATEWAY WANT   waits until /health is: ready, degraded, down
+checks.py cut GATEWAY COMMAND.. runs COMMAND while a stream runs; the stream must end with an error event or be cut
+checks.py adopted GATEWAY       the worker took over an expert home that was there
+checks.py idle PROMETHEUS       the worker runs no request
 """
 
 import http.client
@@ -25,16 +25,23 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 DASHBOARD = os.path.join(ROOT, "deploy", "compose", "grafana", "dashboards", "hearth.json")
 GOLDENS = {"gateway": "gateway", "gpu_worker": "worker", "cpu_tier": "tier"}
 PATIENCE = float(os.environ.get("HEARTH_TEST_PATIENCE", "120"))
-WEATHER = {"type": "function", "function": {
-    "name": "get_weather", "description": "Weather of a city",
-    "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}}
+WEATHER = {
+    "type": "function",
+    "function": {
+        "name": "get_weather",
+        "description": "Weather of a city",
+        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+    },
+}
 
 
 def fetch(url, body=None, timeout=60):
     """-> status, parsed answer (or text)"""
     data = None if body is None else json.dumps(body).encode()
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, data, {"Content-Type": "application/json"}), timeout=timeout) as r:
+        with urllib.request.urlopen(
+            urllib.request.Request(url, data, {"Content-Type": "application/json"}), timeout=timeout
+        ) as r:
             status, text = r.status, r.read().decode()
     except urllib.error.HTTPError as error:
         status, text = error.code, error.read().decode()
@@ -60,7 +67,9 @@ def poll(condition, what, seconds=PATIENCE):
 
 
 def ask(url, messages, **fields):
-    status, answer = fetch(f"{url}/v1/chat/completions", {"model": "glm-5.3-flash", "messages": messages, "temperature": 0, **fields})
+    status, answer = fetch(
+        f"{url}/v1/chat/completions", {"model": "glm-5.3-flash", "messages": messages, "temperature": 0, **fields}
+    )
     assert status == 200, (status, answer)
     return answer["choices"][0]
 
@@ -86,8 +95,13 @@ def chat(url):
     choice = ask(url, messages, tools=[WEATHER])
     assert choice["finish_reason"] == "tool_calls", choice
     call = choice["message"]["tool_calls"][0]
-    assert call["function"]["name"] == "get_weather" and "Paris" in json.loads(call["function"]["arguments"]).values(), call
-    messages += [choice["message"], {"role": "tool", "tool_call_id": call["id"], "content": '{"temperature": 18, "sky": "clear"}'}]
+    assert (
+        call["function"]["name"] == "get_weather" and "Paris" in json.loads(call["function"]["arguments"]).values()
+    ), call
+    messages += [
+        choice["message"],
+        {"role": "tool", "tool_call_id": call["id"], "content": '{"temperature": 18, "sky": "clear"}'},
+    ]
     assert ask(url, messages, tools=[WEATHER])["message"]["content"]
     status, refusal = fetch(f"{url}/v1/chat/completions", {"messages": question, "temperature": -1})
     assert status == 400 and refusal["error"]["param"] == "temperature", refusal
@@ -134,7 +148,11 @@ def dashboard(prometheus):
         panels = json.load(f)["panels"]
     queries = [(p["title"], t["expr"].replace("$__rate_interval", "2m")) for p in panels for t in p.get("targets", [])]
     for title, expression in queries:
-        poll(lambda: [r for r in query(prometheus, expression) if r["value"][1] != "NaN"], f"data for {title}: {expression}", 60)
+        poll(
+            lambda: [r for r in query(prometheus, expression) if r["value"][1] != "NaN"],
+            f"data for {title}: {expression}",
+            60,
+        )
     print(f"dashboard: {len(queries)} queries, all with data")
 
 
@@ -155,8 +173,11 @@ def health(url, want):
 
 
 def cut(url, command):
-    body = {"input_ids": [100] * 32, "stream": True,
-            "sampling_params": {"temperature": 0, "max_new_tokens": 7000, "ignore_eos": True}}
+    body = {
+        "input_ids": [100] * 32,
+        "stream": True,
+        "sampling_params": {"temperature": 0, "max_new_tokens": 7000, "ignore_eos": True},
+    }
     request = urllib.request.Request(f"{url}/generate", json.dumps(body).encode(), {"Content-Type": "application/json"})
     events, problem, done = 0, None, False
     try:
@@ -192,8 +213,15 @@ def idle(prometheus):
 
 def main():
     name, *words = sys.argv[1:]
-    {"chat": chat, "metrics": metrics, "dashboard": dashboard, "health": health, "adopted": adopted, "idle": idle,
-     "cut": lambda url, *command: cut(url, list(command))}[name](*words)
+    {
+        "chat": chat,
+        "metrics": metrics,
+        "dashboard": dashboard,
+        "health": health,
+        "adopted": adopted,
+        "idle": idle,
+        "cut": lambda url, *command: cut(url, list(command)),
+    }[name](*words)
 
 
 if __name__ == "__main__":

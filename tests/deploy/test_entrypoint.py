@@ -23,8 +23,11 @@ class Entrypoint(unittest.TestCase):
         self.program("bin/hearth-gpu-worker", 'echo "worker $*"')
         self.program("scripts/serve.sh", 'echo "serve $*"')
         # Stands for python3 of the downloader: "downloads" a config.json.
-        self.program("downloader/bin/python3", 'shift; echo "download $*"; [ -z "$CUT" ] || exit 2; '
-                     'touch "$FAKE_MODEL/config.json"; rm -f "$FAKE_MODEL/.hearth-downloading"')
+        self.program(
+            "downloader/bin/python3",
+            'shift; echo "download $*"; [ -z "$CUT" ] || exit 2; '
+            'touch "$FAKE_MODEL/config.json"; rm -f "$FAKE_MODEL/.hearth-downloading"',
+        )
 
     def program(self, name, text):
         path = os.path.join(self.root, name)
@@ -39,8 +42,16 @@ class Entrypoint(unittest.TestCase):
 
     def run_it(self, *args, **env):
         """-> exit code, {first word of a line: rest}. Never as root, which would change owners."""
-        environment = {"PATH": os.environ["PATH"], "GLM53_ROOT": self.root, "FAKE_MODEL": self.model, "CUT": "",
-                       "GLM53_MODEL_DIR": self.model, "HEARTH_HOME_DIR": self.home, "HEARTH_ROLE": "gpu_worker", **env}
+        environment = {
+            "PATH": os.environ["PATH"],
+            "GLM53_ROOT": self.root,
+            "FAKE_MODEL": self.model,
+            "CUT": "",
+            "GLM53_MODEL_DIR": self.model,
+            "HEARTH_HOME_DIR": self.home,
+            "HEARTH_ROLE": "gpu_worker",
+            **env,
+        }
         # A stand-in for `id` makes the entrypoint take the way of an ordinary user.
         self.program("bin/id", "echo 990")
         done = subprocess.run(["bash", ENTRYPOINT, *args], capture_output=True, text=True, timeout=20, env=environment)
@@ -75,8 +86,11 @@ class Entrypoint(unittest.TestCase):
         self.have_model()
         code, said = self.run_it("--served-name", "x", HEARTH_ROLE="all_in_one", PORT="1234")
         self.assertEqual(code, 0, said)
-        self.assertEqual(said["serve"], f"--no-build --keep-home --host 0.0.0.0 --port 1234 -m {self.model} --home-dir "
-                         f"{self.home} --served-name x")
+        self.assertEqual(
+            said["serve"],
+            f"--no-build --keep-home --host 0.0.0.0 --port 1234 -m {self.model} --home-dir "
+            f"{self.home} --served-name x",
+        )
         self.assertIn("--port 1234", said["doctor"])
 
     def test_downloads_into_an_empty_folder(self):

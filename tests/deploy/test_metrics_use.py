@@ -50,8 +50,16 @@ class MetricsUse(unittest.TestCase):
         shown = {re.sub("_bucket$", "", name) for name in named}
         # What need not be on it: labels of the build, and details of the CPU tier.
         left_out = {name for name in self.types if name not in shown}
-        self.assertEqual(left_out, {"hearth_build_info", "hearth_cpu_tier_abandoned_total", "hearth_cpu_tier_refused_total",
-                                    "hearth_cpu_tier_rows_total", "hearth_cpu_tier_first_after_idle_total"})
+        self.assertEqual(
+            left_out,
+            {
+                "hearth_build_info",
+                "hearth_cpu_tier_abandoned_total",
+                "hearth_cpu_tier_refused_total",
+                "hearth_cpu_tier_rows_total",
+                "hearth_cpu_tier_first_after_idle_total",
+            },
+        )
         ids = [panel["id"] for panel in dashboard["panels"]]
         self.assertEqual(len(ids), len(set(ids)))
 

@@ -25,8 +25,13 @@ class Units(unittest.TestCase):
                     f.write(text)
             units = sorted(glob.glob(f"{folder}/*"))
             self.assertEqual(len(units), 4)
-            done = subprocess.run(["systemd-analyze", "verify", *units], capture_output=True, text=True, timeout=60,
-                                  env={**os.environ, "SYSTEMD_UNIT_PATH": folder + ":"})
+            done = subprocess.run(
+                ["systemd-analyze", "verify", *units],
+                capture_output=True,
+                text=True,
+                timeout=60,
+                env={**os.environ, "SYSTEMD_UNIT_PATH": folder + ":"},
+            )
         ours = [line for line in (done.stdout + done.stderr).splitlines() if "hearth" in line]
         self.assertEqual(ours, [])
 
@@ -34,13 +39,23 @@ class Units(unittest.TestCase):
         for path in glob.glob(f"{SYSTEMD}/*.service"):
             with open(path) as f:
                 text = f.read()
-            for line in ("User=hearth", "Restart=on-failure", "MemoryMax=", "TasksMax=", "NoNewPrivileges=yes",
-                         "TimeoutStopSec=", "StartLimitBurst="):
+            for line in (
+                "User=hearth",
+                "Restart=on-failure",
+                "MemoryMax=",
+                "TasksMax=",
+                "NoNewPrivileges=yes",
+                "TimeoutStopSec=",
+                "StartLimitBurst=",
+            ):
                 self.assertIn(line, text, path)
 
     def test_shell_scripts_parse(self):
-        scripts = glob.glob(f"{ROOT}/deploy/images/*.sh") + glob.glob(f"{ROOT}/scripts/*.sh") + glob.glob(
-            f"{ROOT}/tests/containers/*.sh")
+        scripts = (
+            glob.glob(f"{ROOT}/deploy/images/*.sh")
+            + glob.glob(f"{ROOT}/scripts/*.sh")
+            + glob.glob(f"{ROOT}/tests/containers/*.sh")
+        )
         self.assertGreater(len(scripts), 10)
         for path in scripts:
             done = subprocess.run(["bash", "-n", path], capture_output=True, text=True)

@@ -52,8 +52,17 @@ class FakeHub:
     added to what the listing says of the target's size.
     """
 
-    def __init__(self, target="model-00001-of-00002.safetensors", faults=(), api_faults=(), forever=None, retry_after=None,
-                 claimed_bytes=0, files=None, host="127.0.0.1"):
+    def __init__(
+        self,
+        target="model-00001-of-00002.safetensors",
+        faults=(),
+        api_faults=(),
+        forever=None,
+        retry_after=None,
+        claimed_bytes=0,
+        files=None,
+        host="127.0.0.1",
+    ):
         self.files, self.target = files or make_files(), target
         self.faults, self.api_faults, self.forever = list(faults), list(api_faults), forever
         self.retry_after, self.claimed_bytes = retry_after, claimed_bytes
@@ -124,8 +133,18 @@ class FakeHub:
             if name.endswith(".safetensors"):
                 entry["lfs"] = {"sha256": hashlib.sha256(data).hexdigest(), "size": size, "pointerSize": 130}
             siblings.append(entry)
-        body = json.dumps({"id": REPO, "modelId": REPO, "sha": COMMIT, "private": False, "tags": [], "downloads": 0,
-                           "likes": 0, "siblings": siblings}).encode()
+        body = json.dumps(
+            {
+                "id": REPO,
+                "modelId": REPO,
+                "sha": COMMIT,
+                "private": False,
+                "tags": [],
+                "downloads": 0,
+                "likes": 0,
+                "siblings": siblings,
+            }
+        ).encode()
         handler.send_response(200)
         handler.send_header("Content-Type", "application/json")
         handler.send_header("Content-Length", str(len(body)))
@@ -183,7 +202,7 @@ class FakeHub:
             while time.monotonic() < end and self.most_running < 2:
                 time.sleep(0.01)
             for at in range(0, len(body), 65536):
-                handler.wfile.write(body[at:at + 65536])
+                handler.wfile.write(body[at : at + 65536])
                 if fault[0] == "slow":
                     time.sleep(fault[1])
         except OSError:

@@ -26,13 +26,39 @@ class Download(unittest.TestCase):
 
     def run_download(self, hub, *flags, env=None):
         """-> exit code, what it said"""
-        environment = {**os.environ, "HF_ENDPOINT": hub.url, "HF_HOME": os.path.join(self.dir, "hf"),
-                       "HF_HUB_DOWNLOAD_TIMEOUT": "5", "HF_HUB_ETAG_TIMEOUT": "5", **(env or {})}
+        environment = {
+            **os.environ,
+            "HF_ENDPOINT": hub.url,
+            "HF_HOME": os.path.join(self.dir, "hf"),
+            "HF_HUB_DOWNLOAD_TIMEOUT": "5",
+            "HF_HUB_ETAG_TIMEOUT": "5",
+            **(env or {}),
+        }
         for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"):
             environment.pop(name, None)
-        done = subprocess.run([sys.executable, PROGRAM, "--dir", self.models, "--repo", REPO, "--revision", COMMIT,
-                               "--attempts", "3", "--pause", "0.05", "--every", "0.2", *flags],
-                              capture_output=True, text=True, timeout=120, env=environment)
+        done = subprocess.run(
+            [
+                sys.executable,
+                PROGRAM,
+                "--dir",
+                self.models,
+                "--repo",
+                REPO,
+                "--revision",
+                COMMIT,
+                "--attempts",
+                "3",
+                "--pause",
+                "0.05",
+                "--every",
+                "0.2",
+                *flags,
+            ],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            env=environment,
+        )
         return done.returncode, done.stderr
 
     def assert_whole(self, hub):
@@ -98,8 +124,12 @@ class Download(unittest.TestCase):
         hub = FakeHub(faults=[("slow", 0.05)])
         with hub:
             environment = {**os.environ, "HF_ENDPOINT": hub.url, "HF_HOME": os.path.join(self.dir, "hf")}
-            process = subprocess.Popen([sys.executable, PROGRAM, "--dir", self.models, "--repo", REPO, "--revision", COMMIT],
-                                       stderr=subprocess.PIPE, text=True, env=environment)
+            process = subprocess.Popen(
+                [sys.executable, PROGRAM, "--dir", self.models, "--repo", REPO, "--revision", COMMIT],
+                stderr=subprocess.PIPE,
+                text=True,
+                env=environment,
+            )
             for line in process.stderr:
                 if "into" in line:
                     break

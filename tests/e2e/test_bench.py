@@ -28,8 +28,9 @@ class Clients(ServerTest):
 
     def run_client(self, name, *flags):
         """-> exit code, output"""
-        done = subprocess.run([sys.executable, os.path.join(BENCH, name), *flags], capture_output=True, text=True,
-                              timeout=120 * SLOW)
+        done = subprocess.run(
+            [sys.executable, os.path.join(BENCH, name), *flags], capture_output=True, text=True, timeout=120 * SLOW
+        )
         return done.returncode, done.stdout + done.stderr
 
     def url(self):
@@ -37,9 +38,30 @@ class Clients(ServerTest):
 
     def sweep(self, *flags):
         out = os.path.join(self.folder, "sweep.json")
-        code, said = self.run_client("sweep.py", "--url", self.url(), "--card", "test", "--template", "glm", "--config",
-                                     "a test", "--prefill", "64", "2048", "--conc", "1", "2", "--reps", "2", "--dec-reps",
-                                     "1", "--out", out, *flags)
+        code, said = self.run_client(
+            "sweep.py",
+            "--url",
+            self.url(),
+            "--card",
+            "test",
+            "--template",
+            "glm",
+            "--config",
+            "a test",
+            "--prefill",
+            "64",
+            "2048",
+            "--conc",
+            "1",
+            "2",
+            "--reps",
+            "2",
+            "--dec-reps",
+            "1",
+            "--out",
+            out,
+            *flags,
+        )
         with open(out) as f:
             return code, said, json.load(f)
 
@@ -54,8 +76,10 @@ class Clients(ServerTest):
             entry = result["decode"][name]
             self.assertGreater(entry["aggregate"]["median"], 0)
             self.assertGreaterEqual(entry["rounds"][0]["tokens"], streams)
-            self.assertEqual(set(entry["rounds"][0]), {"aggregate", "per_stream_mean", "per_stream_min", "tokens", "finish",
-                                                       "ttft_max"})
+            self.assertEqual(
+                set(entry["rounds"][0]),
+                {"aggregate", "per_stream_mean", "per_stream_min", "tokens", "finish", "ttft_max"},
+            )
         for key in ("max_running_requests", "max_total_num_tokens", "chunked_prefill_size", "kv_cache_dtype"):
             self.assertIsNotNone(result["server_args"][key], key)
         self.assertEqual(len(result["prompt_sha256"]), 3)
@@ -78,8 +102,17 @@ class Clients(ServerTest):
         self.assertEqual(known["decode_C1"], result["gates"]["decode_C1"]["value"])
 
     def test_sweep_tells_that_nobody_serves(self):
-        code, said = self.run_client("sweep.py", "--url", "http://127.0.0.1:9", "--card", "x", "--config", "x", "--out",
-                                     os.path.join(self.folder, "x"))
+        code, said = self.run_client(
+            "sweep.py",
+            "--url",
+            "http://127.0.0.1:9",
+            "--card",
+            "x",
+            "--config",
+            "x",
+            "--out",
+            os.path.join(self.folder, "x"),
+        )
         self.assertEqual(code, 1)
         self.assertIn("http://127.0.0.1:9/server_info", said)
 

@@ -39,7 +39,9 @@ class Doctor(unittest.TestCase):
             self.assertEqual(self.doctor("--host", "127.0.0.1", "--port", port, "--preflight", "warn")[0], 0)
 
     def test_a_gpu_that_is_not_there(self):
-        code, said = run("doctor", "-m", MODEL, "--home-dir", SHARED_MEMORY, "--device", "cuda", "--nvidia-smi", "/bin/false")
+        code, said = run(
+            "doctor", "-m", MODEL, "--home-dir", SHARED_MEMORY, "--device", "cuda", "--nvidia-smi", "/bin/false"
+        )
         self.assertEqual(code, 2)
         self.assertIn("REFUSED  gpu", said)
 
@@ -59,6 +61,7 @@ class Doctor(unittest.TestCase):
 class Home(unittest.TestCase):
     def test_list_verify_drop(self):
         with Server(tier=False) as server:
+
             def home(*words):
                 return run("home", "--home-dir", server.home, *words)
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks Kubernetes manifests without a cluster: schemas, and what the containers must have.
 
-  lint.py FILE.yaml ..      needs kubernetes-validate (tests/requirements-kubernetes.txt)
+lint.py FILE.yaml ..      needs kubernetes-validate (tests/requirements-kubernetes.txt)
 """
 
 import sys
@@ -40,8 +40,11 @@ def problems_of(documents):
         problems += [f"{where}: no volume {m['name']}" for m in container["volumeMounts"] if m["name"] not in volumes]
     if not {"gpu-worker", "cpu-tier", "gateway"} <= {c["name"] for c in pod["containers"]}:
         problems.append("one of the three processes is missing")
-    problems += [f"service port {p['name']}: no container port {p['targetPort']}" for p in kinds["Service"]["spec"]["ports"]
-                 if p["targetPort"] not in ports]
+    problems += [
+        f"service port {p['name']}: no container port {p['targetPort']}"
+        for p in kinds["Service"]["spec"]["ports"]
+        if p["targetPort"] not in ports
+    ]
     # The home must lie in memory, and in the limit of who writes it.
     home = next(v["emptyDir"] for v in pod["volumes"] if v["name"] == "home")
     if home.get("medium") != "Memory":

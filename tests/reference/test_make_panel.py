@@ -25,7 +25,9 @@ class MakePanel(unittest.TestCase):
             want = known[item["name"]]
             self.assertEqual(len(item["top20_ids"]), len(want["top20_ids"]))
             worst = 0.0
-            for ids, lps, want_ids, want_lps in zip(item["top20_ids"], item["top20_lp"], want["top20_ids"], want["top20_lp"]):
+            for ids, lps, want_ids, want_lps in zip(
+                item["top20_ids"], item["top20_lp"], want["top20_ids"], want["top20_lp"]
+            ):
                 self.assertEqual(ids[0], want_ids[0])
                 got = dict(zip(ids, lps))
                 worst = max([worst] + [abs(got[i] - lp) for i, lp in zip(want_ids, want_lps) if i in got])
