@@ -23,26 +23,10 @@ Backend MakeCudaBackend() {
   b.stream = stream;
   b.memory = &CudaMemoryOps();
   b.streams = &CudaStreamOps();
-  b.embed = cuda::Embed;
-  b.linear = cuda::Linear;
-  b.head_linear = cuda::HeadLinear;
-  b.swiglu = cuda::Swiglu;
+#define HEARTH_SET_OP(entry, function, arguments) b.entry = cuda::function;
+  HEARTH_OPS(HEARTH_SET_OP)
+#undef HEARTH_SET_OP
   b.expert_batch = cuda::ExpertBatch;
-  b.hc_mix = cuda::HcMix;
-  b.hc_spread = cuda::HcSpread;
-  b.head_norm = cuda::HeadNorm;
-  b.rms_norm = cuda::RmsNorm;
-  b.short_conv = cuda::ShortConv;
-  b.kda_prepare = cuda::KdaPrepare;
-  b.kda_recurrent = cuda::KdaRecurrent;
-  b.kda_chunked = cuda::KdaChunked;
-  b.kda_output = cuda::KdaOutput;
-  b.store_latents = cuda::StoreLatents;
-  b.latent_attention = cuda::LatentAttention;
-  b.index_pool = cuda::IndexPool;
-  b.index_select = cuda::IndexSelect;
-  b.router = cuda::Router;
-  b.moe_combine = cuda::MoeCombine;
   return b;
 }
 

@@ -9,29 +9,12 @@ Backend MakeRefBackend() {
   b.name = "ref";
   b.memory = &HostMemoryOps();
   b.streams = &HostStreamOps();
-  b.embed = ref::Embed;
-  b.linear = ref::Linear;
-  b.head_linear = ref::HeadLinear;
-  b.swiglu = ref::Swiglu;
+#define HEARTH_SET_OP(entry, function, arguments) b.entry = ref::function;
+  HEARTH_OPS(HEARTH_SET_OP)
+#undef HEARTH_SET_OP
   b.expert_ffn = ref::ExpertFfn;
   b.expert_batch = ExpertBatchOneByOne<ref::ExpertFfn>;
   b.expert_unit = ref::ExpertUnit;
-
-  b.hc_mix = ref::HcMix;
-  b.hc_spread = ref::HcSpread;
-  b.head_norm = ref::HeadNorm;
-  b.rms_norm = ref::RmsNorm;
-  b.short_conv = ref::ShortConv;
-  b.kda_prepare = ref::KdaPrepare;
-  b.kda_recurrent = ref::KdaRecurrent;
-  b.kda_chunked = ref::KdaChunked;
-  b.kda_output = ref::KdaOutput;
-  b.store_latents = ref::StoreLatents;
-  b.index_pool = ref::IndexPool;
-  b.index_select = ref::IndexSelect;
-  b.latent_attention = ref::LatentAttention;
-  b.router = ref::Router;
-  b.moe_combine = ref::MoeCombine;
   return b;
 }
 

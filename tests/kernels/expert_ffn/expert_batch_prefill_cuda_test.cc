@@ -8,37 +8,13 @@
 
 #include "kernels/backend.h"
 #include "tests/kernels/cuda/device_copy.h"
-#include "tests/support/test_matrix.h"
+#include "tests/kernels/expert_ffn/expert_case.h"
 
 namespace hearth::kernels {
 namespace {
 
 using testing::DeviceCopy;
-using hearth::testing::MatrixSpec;
 using testing::RelativeError;
-using hearth::testing::TestMatrix;
-
-struct Case {
-  const char* name;
-  MatrixSpec gate, up, down;  // shapes are filled in
-  Dim hidden, width;
-};
-
-std::vector<Case> Cases() {
-  const auto exl3 = [](uint32_t bits, Codebook codebook) {
-    return MatrixSpec{.kind = WeightKind::kExl3, .bits = bits, .codebook = codebook};
-  };
-  const MatrixSpec k3 = exl3(3, Codebook::kMul1);
-  const MatrixSpec f32{.kind = WeightKind::kF32}, f16{.kind = WeightKind::kF16}, bf16{.kind = WeightKind::kBf16};
-  return {
-      {"k3", k3, k3, k3, 512, 256},
-      {"mixed bits", exl3(2, Codebook::kMul1), exl3(5, Codebook::kMul1), exl3(4, Codebook::kMcg), 384, 256},
-      {"3inst, odd sizes", exl3(4, Codebook::k3inst), k3, k3, 200, 72},
-      {"f32", f32, f32, f32, 200, 72},
-      {"exl3 and plain", k3, bf16, f32, 200, 136},
-      {"plain and exl3", f16, k3, k3, 257, 72},
-  };
-}
 
 // Experts of one case, on the host and on the GPU.
 struct Experts {
@@ -61,13 +37,14 @@ struct Experts {
   }
 };
 
-struct Picks {
+struct BatchPicks {
   std::vector<float> x;
   std::vector<std::vector<int32_t>> x_row, out_row;
   Dim hidden, outputs = 0;
 
   // Output rows are shuffled over all jobs; the last three rows are nobody's.
-  Picks(const std::vector<Dim>& counts, Dim rows, Dim hidden_, std::mt19937& rng) : x(rows * hidden_), hidden(hidden_) {
+  BatchPicks(const std::vector<Dim>& counts, Dim rows, Dim hidden_, std::mt19937& rng)
+      : x(rows * hidden_), hidden(hidden_) {
     std::normal_distribution<float> normal(0, 2);
     for (float& v : x) v = normal(rng);
     for (const Dim count : counts) outputs += count;
@@ -94,7 +71,7 @@ struct Picks {
   }
 };
 
-std::vector<float> OnGpu(const Picks& picks, std::vector<ExpertJob> jobs) {
+std::vector<float> OnGpu(const BatchPicks& picks, std::vector<ExpertJob> jobs) {
   DeviceCopy device;
   float* out = device.Poisoned<float>(picks.outputs * picks.hidden);
   CudaBackend().expert_batch(CudaBackend().stream, {.jobs = jobs.data(),
@@ -118,7 +95,7 @@ TEST(ExpertBatchPrefillCuda, MatchesTheReference) {
   std::mt19937 rng(1);
   for (const Case& c : Cases()) {
     Experts experts(c, 5, 2.5f, rng);
-    const Picks picks({130, 0, 1, 57, 5}, 200, c.hidden, rng);
+    const BatchPicks picks({130, 0, 1, 57, 5}, 200, c.hidden, rng);
     std::vector<float> want(picks.outputs * c.hidden, NAN);
     const std::vector<ExpertJob> host_jobs = picks.Jobs(experts.host);
     RefBackend().expert_batch(nullptr, {.jobs = host_jobs.data(),
@@ -145,7 +122,7 @@ TEST(ExpertBatchPrefillCuda, NeitherOtherJobsNorOtherPicksShow) {
     Experts experts(c, 40, 10.0f, rng);
     std::vector<Dim> counts;
     for (int i = 0; i < 40; ++i) counts.push_back(static_cast<Dim>(rng() % 150));
-    const Picks picks(counts, 100, c.hidden, rng);
+    const BatchPicks picks(counts, 100, c.hidden, rng);
     const std::vector<ExpertJob> jobs = picks.Jobs(experts.gpu);
     const std::vector<float> together = OnGpu(picks, jobs);
     for (const size_t i : {size_t{0}, size_t{16}, size_t{39}}) {
@@ -165,7 +142,7 @@ TEST(ExpertBatchPrefillCuda, MorePicksThanAGroupHas) {
   std::mt19937 rng(3);
   const Case c = Cases()[2];
   Experts experts(c, 3, 10.0f, rng);
-  const Picks picks({10, 9000, 20}, 50, c.hidden, rng);
+  const BatchPicks picks({10, 9000, 20}, 50, c.hidden, rng);
   const std::vector<ExpertJob> jobs = picks.Jobs(experts.gpu);
   const std::vector<float> together = OnGpu(picks, jobs);
   for (const Dim first : {0, 4095, 8990}) {
@@ -183,7 +160,7 @@ TEST(ExpertBatchPrefillCuda, RepeatsGiveTheSameBits) {
   std::mt19937 rng(4);
   const Case c = Cases()[0];
   Experts experts(c, 12, 10.0f, rng);
-  const Picks picks({130, 7, 260, 1, 44, 90, 3, 128, 129, 60, 8, 200}, 300, c.hidden, rng);
+  const BatchPicks picks({130, 7, 260, 1, 44, 90, 3, 128, 129, 60, 8, 200}, 300, c.hidden, rng);
   const std::vector<ExpertJob> jobs = picks.Jobs(experts.gpu);
   DeviceCopy device;
   const ExpertBatchArgs args{.jobs = jobs.data(),
