@@ -13,8 +13,8 @@ namespace hearth::kernels {
 
 // Random experts of several shapes and their formula in fp64, for the tests of everything that computes an expert.
 
-using testing::MatrixSpec;
-using testing::TestMatrix;
+using hearth::testing::MatrixSpec;
+using hearth::testing::TestMatrix;
 
 struct Case {
   const char* name;
@@ -85,15 +85,15 @@ struct DenseExpert {
 };
 
 inline std::vector<double> Formula(const Expert& e, const DenseExpert& w, const std::vector<double>& x) {
-  const auto gate = testing::FormulaLinear(e.gate, w.gate, x);
-  const auto up = testing::FormulaLinear(e.up, w.up, x);
+  const auto gate = hearth::testing::FormulaLinear(e.gate, w.gate, x);
+  const auto up = hearth::testing::FormulaLinear(e.up, w.up, x);
   std::vector<double> mid(gate.size());
   const double limit = e.view.limit;
   for (size_t i = 0; i < mid.size(); ++i) {
     const double g = std::min(gate[i], limit);
     mid[i] = g / (1 + std::exp(-g)) * std::clamp(up[i], -limit, limit);
   }
-  return testing::FormulaLinear(e.down, w.down, mid);
+  return hearth::testing::FormulaLinear(e.down, w.down, mid);
 }
 
 }  // namespace hearth::kernels
