@@ -8,7 +8,7 @@ namespace hearth::kernels::cuda {
 namespace {
 
 // Per matrix of an expert: several experts share a launch, and one alone still fills the bus to the host.
-constexpr int64_t kLeastBlocks = 128;
+constexpr int64_t kLeastUnits = 128;
 
 // What experts of one launch have in common.
 struct Shapes {
@@ -18,7 +18,7 @@ struct Shapes {
 };
 
 Shapes ShapesOf(const MlpView& e) {
-  return {GemvShapeOf(e.gate, kLeastBlocks), GemvShapeOf(e.up, kLeastBlocks), GemvShapeOf(e.down, kLeastBlocks),
+  return {GemvShapeOf(e.gate, kLeastUnits), GemvShapeOf(e.up, kLeastUnits), GemvShapeOf(e.down, kLeastUnits),
           e.limit};
 }
 

@@ -5,6 +5,8 @@
 namespace hearth::kernels::cuda {
 namespace {
 
+constexpr int64_t kLongestSlice = int64_t{kMostStages} * kStripColumns;  // of an EXL3 matrix
+
 // Short slices give a small plain matrix blocks enough; long ones keep the partial sums of a large one small.
 constexpr int64_t kShortPlainSlice = 64, kLongPlainSlice = 256;
 constexpr int64_t kLargePlain = 4096;  // blocks of short slices
@@ -18,12 +20,12 @@ void FillIn(void* stream, Table& t) {
   const GemvShape& s = t.shape[0];
   t.x_aligned = Aligned16(t.x) && t.x_stride % 4 == 0 && s.in_features % 4 == 0;
   t.y_aligned = Aligned16(t.y) && t.y_stride % 4 == 0 && s.out_features % 4 == 0;
-  t.arrived = Arrivals(stream, int64_t{t.job_count} * s.strips);
+  t.arrived = Arrivals(stream, int64_t{t.job_count} * s.strips * t.rows_most);
 }
 
 }  // namespace
 
-GemvShape GemvShapeOf(const MatrixView& w, int64_t least_blocks) {
+GemvShape GemvShapeOf(const MatrixView& w, int64_t least_units) {
   GemvShape s;
   s.kind = w.kind;
   s.codebook = w.codebook;
@@ -35,7 +37,7 @@ GemvShape GemvShapeOf(const MatrixView& w, int64_t least_blocks) {
   int64_t slice = 0;
   if (w.kind == WeightKind::kExl3) {
     slice = kStripColumns;
-    while (slice < w.in_padded && w.strips() * CeilDiv(w.in_padded, 2 * slice) >= least_blocks) slice *= 2;
+    while (slice < kLongestSlice && w.strips() * CeilDiv(w.in_padded, 2 * slice) >= least_units) slice *= 2;
   } else {
     slice = w.strips() * CeilDiv(w.in_padded, kShortPlainSlice) < kLargePlain ? kShortPlainSlice : kLongPlainSlice;
   }

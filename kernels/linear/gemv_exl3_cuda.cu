@@ -3,7 +3,11 @@
 namespace hearth::kernels::cuda {
 
 void LaunchExl3Gemv(void* stream, const GemvBatch& table, int first, int count) {
-  LaunchExl3Bits<1, 1>(stream, table, first, count);
+  if (table.rows_most <= 4) {
+    LaunchExl3Bits<1, 1>(stream, table, first, count);
+  } else {
+    LaunchExl3Bits<2, 1>(stream, table, first, count);
+  }
 }
 
 }  // namespace hearth::kernels::cuda

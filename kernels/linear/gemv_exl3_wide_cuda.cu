@@ -3,7 +3,7 @@
 namespace hearth::kernels::cuda {
 
 void LaunchExl3Gemv(void* stream, const GemvWide& table, int first, int count) {
-  LaunchExl3Bits<4, 1>(stream, table, first, count);
+  LaunchExl3Bits<8, 1>(stream, table, first, count);
 }
 
 }  // namespace hearth::kernels::cuda

@@ -6,8 +6,8 @@
 namespace hearth::kernels::cuda {
 namespace {
 
-constexpr int kUnroll = 8;                          // rows of the matrix that a warp loads at once
-constexpr int kStep = kUnroll * kGemvWarps;         // inputs that a block takes at once
+constexpr int kUnroll = 8;                   // rows of the matrix that a warp loads at once
+constexpr int kStep = kUnroll * kGemvWarps;  // inputs that a block takes at once
 constexpr int kColumns = static_cast<int>(kStripColumns);
 
 struct Half {
@@ -30,10 +30,11 @@ struct Float {
   static __device__ float4 Floats(Four v) { return v; }
 };
 
-// Warp n takes inputs n, n + 8, .. of the slice, a lane four columns; then the warps' sums are added in ascending order.
+// Warp n takes inputs n, n + 8, .. of the slice, a lane four columns; then the warps' sums are added in ascending
+// order.
 template <typename Element>
-__global__ void __launch_bounds__(kGemvThreads) PlainGemvKernel(const __grid_constant__ GemvBatch t, int first_matrix,
-                                                                int matrices) {
+__global__ void __launch_bounds__(kGemvThreads)
+    PlainGemvKernel(const __grid_constant__ GemvBatch t, int first_matrix, int matrices) {
   using Four = typename Element::Four;
   extern __shared__ __align__(16) unsigned char shared[];
   const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32;
@@ -46,8 +47,8 @@ __global__ void __launch_bounds__(kGemvThreads) PlainGemvKernel(const __grid_con
   const Four* from = static_cast<const Four*>(job.matrix[at.matrix].data) +
                      (int64_t{at.strip} * shape.in_features + first) * (kColumns / 4) + lane;
 
-  float* x = reinterpret_cast<float*>(shared);                       // [rows_most][slice_inputs]
-  float* sums = x + t.rows_most * shape.slice_inputs;                // [rows_most][warps][128]
+  float* x = reinterpret_cast<float*>(shared);         // [rows_most][slice_inputs]
+  float* sums = x + t.rows_most * shape.slice_inputs;  // [rows_most][warps][128]
   for (int r = 0; r < rows; ++r) {
     const float* row = t.x + job.x_row[r] * t.x_stride + first;
     for (int k = thread; k < count; k += kGemvThreads) x[r * shape.slice_inputs + k] = row[k];
@@ -89,7 +90,8 @@ __global__ void __launch_bounds__(kGemvThreads) PlainGemvKernel(const __grid_con
     for (int n = 1; n < kGemvWarps; ++n) total += parts[n * kColumns];
     partial[i] = total;
   }
-  if (GemvLastToArrive(t, at)) GemvFinish(t, at, staging);
+  if (first_matrix + matrices != t.matrices) return;  // another launch follows and finishes
+  if (GemvLastToArrive(t, at, matrices)) GemvFinish(t, at, staging);
 }
 
 template <typename Element>
@@ -100,8 +102,8 @@ void Launch(void* stream, const GemvBatch& t, int first, int count) {
   };
   const dim3 grid(static_cast<unsigned>(s.slices), static_cast<unsigned>(s.strips),
                   static_cast<unsigned>(t.job_count * count));
-  PlainGemvKernel<Element><<<grid, kGemvThreads, bytes(t.rows_most, s.slice_inputs), static_cast<cudaStream_t>(stream)>>>(
-      t, first, count);
+  PlainGemvKernel<Element>
+      <<<grid, kGemvThreads, bytes(t.rows_most, s.slice_inputs), static_cast<cudaStream_t>(stream)>>>(t, first, count);
   LaunchedOrDie("plain product of few rows");
 }
 

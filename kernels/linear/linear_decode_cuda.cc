@@ -7,8 +7,8 @@
 namespace hearth::kernels::cuda {
 namespace {
 
-// Enough blocks for the largest GPU, several times over, without many partial sums.
-constexpr int64_t kLeastBlocks = 1024;
+// Enough for the largest GPU, without many partial sums.
+constexpr int64_t kLeastUnits = 768;
 
 // Rows [first, first + rows) as jobs of at most Table::kRows rows.
 template <typename Table>
@@ -34,7 +34,7 @@ void LaunchRows(void* stream, const LinearArgs& args, const GemvShape& shape, Di
 
 void LinearDecode(void* stream, const LinearArgs& args) {
   if (args.rows == 0 || args.w.out_features == 0) return;
-  const GemvShape shape = GemvShapeOf(args.w, kLeastBlocks);
+  const GemvShape shape = GemvShapeOf(args.w, kLeastUnits);
   const bool wide = args.w.kind == WeightKind::kExl3 && args.rows > GemvBatch::kRows;
   const Dim step = wide ? Dim{GemvWide::kRows} : Dim{GemvBatch::kRows * GemvBatch::kJobs};
   for (Dim first = 0; first < args.rows; first += step) {
