@@ -1,0 +1,288 @@
+#!/usr/bin/env python3
+"""The whole forward against the `glm5_next` of Hugging Face transformers, on random models of odd shapes.
+
+  transformers_check.py --bin PATH_OF_score_checkpoint [--device host|cuda] [--only SHAPE] [--seeds 1,2]
+
+Each model is one checkpoint of tests/support/make_checkpoint.py with the tensor names of the original release. The
+engine loads it as it is; transformers loads the same numbers in fp32 (EXL3 matrices expanded) through its own name
+mapping and runs one pass over the sequence on the CPU. The sequence is longer than every selection, so the indexer
+decides. The engine prefills it in chunks of 64, prefills half and decodes the rest, and decodes all of it.
+Differences are in units of the logits' rms; `margin` is the largest margin of a best token that changed.
+
+How close is close follows from the operands of the products:
+
+  22 bits or more   the host; on the GPU plain matrices and all decoding. No logit may differ by more than 1e-4 of the
+                    logits' rms. Close calls among experts or pools go either way at any precision: rows that move by
+                    more than the limit in transformers itself, its products' inputs off by 1e-6, are left out, at most
+                    half of all.
+  11 bits           prefill of EXL3 matrices on the GPU, which rounds its inputs to fp16. The yardstick is transformers
+                    with the inputs of the same products off by 5e-4, in three draws: rms, median row and KL over the
+                    20 best tokens may be twice the largest draw's, and the share of rows with the same best token 0.015
+                    below the smallest draw's. (The tolerances for a trained model do not fit random ones, in which a
+                    flipped decision replaces a third of a layer's output.)
+
+Needs numpy, torch, safetensors and transformers with glm5_next (5.17 or newer). Exit status 1: a difference; 77: no
+such transformers, or no such device.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+sys.path[:0] = [os.path.join(ROOT, "reference"), os.path.join(ROOT, "tests", "support")]
+import make_checkpoint  # noqa: E402
+import ref_forward  # noqa: E402
+
+TOKENS = 300
+CHUNK = 64
+RUNS = (("prefill", TOKENS), ("half decoded", TOKENS // 2), ("all decoded", 0))  # name, first decoded row
+LIMIT = 1e-4
+FP32_ERROR, FP16_ERROR = 1e-6, 5e-4
+MODEL_CLASS = "Glm5NextForConditionalGeneration"
+KDA, MLA = make_checkpoint.KDA, make_checkpoint.MLA
+SHAPES = {
+    "plain": ("nothing quantized; unequal head widths, KDA and MLA 2:1",
+              {"hidden_size": 264, "layer_types": [KDA, KDA, MLA, KDA, KDA, MLA], "indexer_types": ["full"] * 6,
+               "mlp_layer_types": ["dense"] + ["sparse"] * 5, "n_routed_experts": 12, "num_attention_heads": 5,
+               "qk_nope_head_dim": 48, "v_head_dim": 56, "moe_intermediate_size": 88, "index_topk": 64,
+               "linear": {"num_heads": 3, "head_dim": 40, "short_conv_kernel_size": 4, "gate_lower_bound": -5.0}},
+              {"quantize": "none", "fused_qkv": False, "fused_conv": False, "plain_dtypes": ("F16", "BF16", "F32")}),
+    "ragged": ("plain widths that nothing divides, two streams, three taps, two shared experts, a binding clamp",
+               {"hidden_size": 150, "intermediate_size": 211, "moe_intermediate_size": 53, "q_lora_rank": 37,
+                "kv_lora_rank": 43, "qk_nope_head_dim": 18, "v_head_dim": 22, "index_head_dim": 21, "vocab_size": 301,
+                "n_routed_experts": 7, "n_shared_experts": 2, "num_experts_per_tok": 4, "swiglu_limit": 0.6,
+                "hc_mult": 2, "hc_sinkhorn_iters": 7, "routed_scaling_factor": 1.3, "index_topk": 48, "index_kpool": 2,
+                "linear": {"num_heads": 2, "head_dim": 27, "short_conv_kernel_size": 3, "gate_lower_bound": -2.5}},
+               {"quantize": "none", "fused_qkv": False, "fused_conv": False, "odd_offset": True}),
+    "shared": ("EXL3; pools of two, one layer shares the selection before it, two shared experts, small eps",
+               {"index_kpool": 2, "index_topk": 64, "rms_norm_eps": 1e-6, "qk_nope_head_dim": 48, "v_head_dim": 80,
+                "layer_types": [KDA, MLA, MLA, MLA, KDA],
+                "indexer_types": ["full", "full", "shared", "full", "full"],  # transformers shares once, not twice
+                "mlp_layer_types": ["dense", "sparse", "dense", "sparse", "sparse"], "n_shared_experts": 2}, {}),
+    "padded": ("EXL3 with padding, separate projections; starts with MLA; 24 experts, 6 picks",
+               {"hidden_size": 200, "intermediate_size": 328, "moe_intermediate_size": 72, "q_lora_rank": 56,
+                "kv_lora_rank": 40, "qk_nope_head_dim": 24, "v_head_dim": 16, "index_head_dim": 40,
+                "layer_types": [MLA, KDA, MLA, KDA, KDA], "indexer_types": ["full"] * 5, "index_topk": 64,
+                "mlp_layer_types": ["dense", "sparse", "sparse", "dense", "sparse"], "n_routed_experts": 24,
+                "num_experts_per_tok": 6,
+                "linear": {"num_heads": 3, "head_dim": 40, "short_conv_kernel_size": 4, "gate_lower_bound": -5.0}},
+               {"fused_qkv": False, "fused_conv": False, "odd_offset": True, "shards": 2}),
+    "wide": ("EXL3; latents of 512 and heads of 128, as the real model has them",
+             {"hidden_size": 512, "kv_lora_rank": 512, "q_lora_rank": 256, "qk_nope_head_dim": 128, "v_head_dim": 128,
+              "num_attention_heads": 4, "index_head_dim": 128, "index_n_heads": 32, "index_topk": 64,
+              "n_routed_experts": 16, "num_experts_per_tok": 4,
+              "linear": {"num_heads": 4, "head_dim": 128, "short_conv_kernel_size": 4, "gate_lower_bound": -5.0}}, {}),
+}
+# A pool that no indexer head likes scores exactly 0. With few heads many pools do, and transformers leaves open which
+# of equal ones it takes; with many heads none does.
+INDEX_HEADS = 24
+# Any tower will do: no picture is shown. The smallest that transformers builds.
+VISION = {"depth": 1, "hidden_size": 32, "num_heads": 2, "intermediate_size": 32, "out_hidden_size": 32,
+          "projection_intermediate_size": 32, "image_size": 28, "patch_size": 14}
+
+
+class Maker(make_checkpoint.Maker):
+    """Remembers the size of every matrix, which a padded EXL3 matrix does not tell."""
+
+    def __init__(self, shape, seed):
+        what, config, store = SHAPES[shape]
+        make_checkpoint.VARIANTS[shape] = (what, {"index_n_heads": INDEX_HEADS, **config}, store)
+        self.sizes = {}
+        super().__init__(shape, seed)
+
+    def matrix(self, key, n_in, n_out, *args, **how):
+        self.sizes[key] = (n_in, n_out)
+        super().matrix(key, n_in, n_out, *args, **how)
+
+
+def expand(maker, directory, out):
+    """The checkpoint in fp32 with the tensor names of the original release -> names of the matrices that were EXL3."""
+    from safetensors.numpy import save_file
+    source = ref_forward.SafetensorsDir(directory)
+    tensors, exl3 = {}, set()
+    for name in source.names():
+        stem, _, field = name.rpartition(".")
+        if field == "trellis":
+            n_in, n_out = maker.sizes[stem]
+            stem, value = f"{stem}.weight", ref_forward.exl3_matrix(source, stem)[:n_in, :n_out].T
+        elif f"{stem}.trellis" in source.names() or name.startswith("model.visual."):
+            continue
+        else:
+            stem, value = name, source.get(name)
+        parts = {stem: value}
+        for fused in ("qkv_proj.weight", "conv1d.weight"):
+            if stem.endswith("." + fused):
+                each = fused.replace("qkv", "{}") if "qkv" in fused else "{}_" + fused
+                parts = {stem[:-len(fused)] + each.format(p): v for p, v in zip("qkv", np.split(value, 3))}
+        for key, part in parts.items():
+            tensors[key] = np.ascontiguousarray(part, np.float32)
+            if field == "trellis":
+                exl3.add(key.removesuffix(".weight"))
+    os.makedirs(out)
+    save_file(tensors, os.path.join(out, "model.safetensors"), metadata={"format": "pt"})
+    config = {key: value for key, value in maker.config().items() if key != "quantization_config"}
+    config["text_config"] = {**config["text_config"], "pad_token_id": None}  # the default lies outside the vocabulary
+    with open(os.path.join(out, "config.json"), "w") as f:
+        json.dump({**config, "vision_config": {**VISION, "out_hidden_size": maker.cfg["hidden_size"]}}, f)
+    return exl3
+
+
+class Reference:
+    """transformers' model of a folder made by `expand`."""
+
+    def __init__(self, directory, exl3):
+        import torch
+        import transformers
+        self.torch, self.exl3 = torch, exl3
+        transformers.logging.set_verbosity_error()
+        transformers.logging.disable_progress_bar()
+        self.model, info = getattr(transformers, MODEL_CLASS).from_pretrained(
+            directory, dtype=torch.float32, attn_implementation="eager", experts_implementation="eager",
+            output_loading_info=True)
+        self.model.eval()
+        wrong = {what: [n for n in names if ".visual." not in str(n)] for what, names in info.items()
+                 if what in ("missing_keys", "unexpected_keys", "mismatched_keys")}
+        if any(wrong.values()):
+            raise SystemExit(f"transformers and the checkpoint do not fit: {wrong}")
+
+    def logits(self, tokens, error=0.0, seed=0, only_exl3=False):
+        """fp64 [tokens, vocab]. With `error`, inputs of products are multiplied by 1 + e, e uniform within it."""
+        torch = self.torch
+        generator = torch.Generator().manual_seed(seed)
+
+        def disturb(_, inputs):
+            noise = torch.rand(inputs[0].shape, generator=generator) * (2 * error) - error
+            return (inputs[0] * (1 + noise),) + inputs[1:]
+
+        hooks = []
+        for name, module in self.model.named_modules() if error else ():
+            experts = name.endswith(".experts")
+            if not (experts or isinstance(module, torch.nn.Linear)):
+                continue
+            if not only_exl3 or name in self.exl3 or experts and f"{name}.0.up_proj" in self.exl3:
+                hooks.append(module.register_forward_pre_hook(disturb))
+        with torch.no_grad():
+            out = self.model(input_ids=torch.tensor([tokens]), use_cache=False).logits[0].double().numpy()
+        for hook in hooks:
+            hook.remove()
+        return out
+
+
+class Agreement:
+    """Differences of two [rows, vocab] tables of logits, in units of the first one's rms."""
+
+    def __init__(self, want, got):
+        rms = float(np.sqrt(np.mean(want * want)))
+        each = np.sqrt(np.mean((got - want) ** 2, axis=1)) / rms
+        self.rms = float(np.sqrt(np.mean(each ** 2)))
+        self.median = float(np.median(each))
+        self.rows_moved = np.abs(got - want).max(axis=1, initial=0) / rms
+        self.largest = float(self.rows_moved.max())
+        order = np.argsort(-want, axis=1)[:, :20]
+        best = np.take_along_axis(want, order, axis=1)
+        same = got.argmax(axis=1) == order[:, 0]
+        self.top1 = float(same.mean())
+        self.margin = float((best[:, 0] - best[:, 1])[~same].max(initial=0.0))
+        p, q = (ref_forward.log_softmax(np.take_along_axis(x, order, axis=1)) for x in (want, got))
+        self.kl = float((np.exp(p) * (p - q)).sum(axis=1).mean())
+
+    def __str__(self):
+        return (f"{self.rms:9.1e} {self.median:9.1e} {self.largest:9.1e} {self.top1:7.4f} {self.margin:7.4f} "
+                f"{self.kl:9.1e}")
+
+
+HEADER = (f"{'shape':<7} {'seed':>4} {'run':<13} {'rms':>9} {'median':>9} {'largest':>9} {'top-1':>7} {'margin':>7} "
+          f"{'KL':>9}  limit")
+
+
+def engine_logits(binary, directory, tokens, decode_from, backend, out):
+    command = [binary, directory, ",".join(map(str, tokens)), str(decode_from), str(CHUNK), backend, out]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    if done.returncode:
+        print(f"{' '.join(command[:2])}: exit {done.returncode}: {done.stderr.strip()}", file=sys.stderr)
+        raise SystemExit(77 if done.returncode == 77 else 1)
+    return np.fromfile(out, "<f4").reshape(len(tokens), -1).astype(np.float64)
+
+
+def check(shape, seed, binary, backend):
+    """One random model -> whether every run agrees. Prints a line per run."""
+    with tempfile.TemporaryDirectory() as folder:
+        directory = os.path.join(folder, "model")
+        maker = Maker(shape, seed)
+        maker.build()
+        maker.write(directory)
+        exl3 = expand(maker, directory, os.path.join(folder, "expanded"))
+        reference = Reference(os.path.join(folder, "expanded"), exl3)
+        tokens = [int(t) for t in np.random.default_rng(seed).integers(0, maker.cfg["vocab_size"], TOKENS)]
+        want = reference.logits(tokens)
+        moved = [Agreement(want, reference.logits(tokens, FP32_ERROR, draw)).rows_moved for draw in (1, 2)]
+        sure = np.maximum(*moved) <= LIMIT
+        draws = []
+        if exl3 and backend == "cuda":
+            draws = [Agreement(want, reference.logits(tokens, FP16_ERROR, draw, True)) for draw in (1, 2, 3)]
+        good = True
+        for run, decode_from in RUNS:
+            got = engine_logits(binary, directory, tokens, decode_from, backend, os.path.join(folder, "logits"))
+            if draws and decode_from > 0:
+                result = Agreement(want, got)
+                most = {what: 2 * max(getattr(d, what) for d in draws) for what in ("rms", "median", "kl")}
+                least = min(d.top1 for d in draws) - 0.015
+                fits = all(getattr(result, what) <= most[what] for what in most) and result.top1 >= least
+                limit = f"rms {most['rms']:.1e} median {most['median']:.1e} KL {most['kl']:.1e} top-1 {least:.3f}"
+            else:
+                result = Agreement(want[sure], got[sure]) if sure.any() else Agreement(want, got)
+                fits = result.largest <= LIMIT and sure.mean() >= 0.5
+                limit = f"largest {LIMIT:.0e}, {TOKENS - sure.sum()} rows left out"
+            good &= bool(fits and np.isfinite(got).all())
+            print(f"{shape:<7} {seed:>4} {run:<13} {result}  {limit}{'' if fits else '  TOO LARGE'}", flush=True)
+        return good
+
+
+def find_transformers():
+    """Versions, or a line on what is missing and exit status 77."""
+    try:
+        import torch
+        import transformers
+    except ImportError as error:
+        print(f"transformers_check: skipped: {error}; install torch and transformers 5.17 or newer", file=sys.stderr)
+        raise SystemExit(77) from error
+    if not hasattr(transformers, MODEL_CLASS):
+        found = [name for name in dir(transformers) if name.startswith("Glm")]
+        print(f"transformers_check: skipped: transformers {transformers.__version__} has no {MODEL_CLASS}, only "
+              f"{', '.join(found) or 'no Glm class at all'}; 5.17 has it", file=sys.stderr)
+        raise SystemExit(77)
+    return f"transformers {transformers.__version__}, torch {torch.__version__}"
+
+
+def host_backend():
+    with open("/proc/cpuinfo") as f:
+        return "avx2" if " avx2 " in f.read() else "ref"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", required=True, help="the program score_checkpoint")
+    parser.add_argument("--device", choices=("host", "cuda"), default="host")
+    parser.add_argument("--only", choices=SHAPES, help="one shape instead of all")
+    parser.add_argument("--seeds", default="1,2", help="comma separated")
+    args = parser.parse_args()
+    backend = host_backend() if args.device == "host" else "cuda"
+    print(f"{find_transformers()}; engine on {backend}; {TOKENS} tokens")
+    print(HEADER)
+    begin, results = time.monotonic(), []
+    for seed in map(int, args.seeds.split(",")):
+        results += [check(shape, seed, args.bin, backend) for shape in SHAPES if args.only in (None, shape)]
+    print(f"{'PASS' if all(results) else 'FAIL'}: {sum(results)} of {len(results)} models agree, "
+          f"{time.monotonic() - begin:.0f} s")
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
