@@ -54,7 +54,7 @@ struct Backend {
 
 // Plain loops, obviously right.
 const Backend& RefBackend();
-// AVX2 + FMA + F16C with oneTBB. Only when HostHasAvx2().
+// AVX2 + FMA + F16C, on several threads (kernels/parallel.h). Only when HostHasAvx2().
 const Backend& Avx2Backend();
 bool HostHasAvx2();
 // AVX-512 with BW, DQ, VL, VBMI and VNNI: what the AVX-512 expert kernels need.

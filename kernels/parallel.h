@@ -6,8 +6,8 @@
 
 namespace hearth::kernels {
 
-// Threads the AVX2 ops may use, the caller included; at least 1. With 1 nothing of oneTBB runs. Set before the first
-// op and not while one runs. The default is UsableCpuCount().
+// Threads the AVX2 ops may use, the caller included; at least 1. With 1 no other thread is involved. Set before the
+// first op and not while one runs. The default is UsableCpuCount().
 void SetKernelThreads(int threads);
 int KernelThreads();
 

@@ -1,13 +1,13 @@
 #include "gpu_worker/loader/checkpoint.h"
 
 #include <dirent.h>
-#include <tbb/parallel_for.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <set>
 
+#include "common/parallel/parallel_for.h"
 #include "gpu_worker/loader/fingerprint.h"
 #include "gpu_worker/loader/small_file.h"
 
@@ -120,7 +120,8 @@ Checkpoint::Checkpoint(const std::string& directory) : directory_(directory) {
 void Checkpoint::OpenFiles(const std::vector<std::string>& names) {
   file_names_ = names;
   files_.resize(names.size());
-  tbb::parallel_for(size_t{0}, names.size(), [&](size_t i) {
+  ParallelFor(static_cast<int64_t>(names.size()), [&](int64_t index) {
+    const auto i = static_cast<size_t>(index);
     files_[i] = std::make_unique<SafetensorsFile>(directory_ + "/" + names[i]);
     for (TensorInfo& tensor : files_[i]->tensors()) tensor.file = static_cast<uint32_t>(i);
   });

@@ -1,7 +1,5 @@
 #include "gpu_worker/loader/expert_home_builder.h"
 
-#include <tbb/parallel_for.h>
-#include <tbb/parallel_invoke.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -12,6 +10,7 @@
 
 #include "common/base/byte_size.h"
 #include "common/base/startup_error.h"
+#include "common/parallel/parallel_for.h"
 #include "gpu_worker/loader/expert_record.h"
 #include "gpu_worker/loader/home_space.h"
 
@@ -94,8 +93,8 @@ void FillHome(const TensorSource& source, const std::vector<ExpertPlan>& experts
   auto* directory = reinterpret_cast<HomeExpert*>(base + h.directory_offset);
   std::memcpy(directory, plan.directory.data(), plan.directory.size() * sizeof(HomeExpert));
   const auto fill_layer = [&](uint32_t layer) {
-    tbb::parallel_for(uint32_t{0}, h.experts, [&](uint32_t e) {
-      const uint64_t i = RecordIndex(h, layer, e);
+    ParallelFor(h.experts, [&](int64_t e) {
+      const uint64_t i = RecordIndex(h, layer, static_cast<uint32_t>(e));
       std::byte* record = base + h.records_offset + i * h.record_stride;
       FillExpert(source, experts[i], directory[i], record, base);
       directory[i].checksum = HomeRecordChecksum(directory[i], record, base);
@@ -105,10 +104,10 @@ void FillHome(const TensorSource& source, const std::vector<ExpertPlan>& experts
     std::atomic_ref<uint32_t>(filled).store(1, std::memory_order_release);
   };
   for (uint32_t layer = 0; layer < h.layers; ++layer) {
-    tbb::parallel_invoke([&] { fill_layer(layer); },
-                         [&] {
-                           if (layer + 1 < h.layers) reserve_layer(layer + 1);
-                         });
+    ParallelInvoke([&] { fill_layer(layer); },
+                   [&] {
+                     if (layer + 1 < h.layers) reserve_layer(layer + 1);
+                   });
   }
   auto& complete = reinterpret_cast<HomeHeader*>(base)->complete;
   std::atomic_ref<uint64_t>(complete).store(kHomeComplete, std::memory_order_release);

@@ -1,12 +1,11 @@
 #include "gpu_worker/loader/matrix_fill.h"
 
-#include <tbb/parallel_for.h>
-
 #include <algorithm>
 #include <cstring>
 
 #include "common/base/check.h"
 #include "common/base/float16.h"
+#include "common/parallel/parallel_for.h"
 #include "gpu_worker/loader/aligned_buffer.h"
 #include "kernels/exl3/exl3.h"
 
@@ -76,7 +75,7 @@ void DenseExl3(const TensorSource& source, const MatrixPlan& plan, float* dense)
   std::vector<uint16_t> suh(static_cast<size_t>(rows)), svh(static_cast<size_t>(columns));
   FillScale(source, plan, true, suh.data());
   FillScale(source, plan, false, svh.data());
-  tbb::parallel_for(Dim{0}, columns / kBlock, [&](Dim strip) {
+  ParallelFor(columns / kBlock, [&](Dim strip) {
     std::vector<double> block(kBlock * kBlock);
     for (Dim row = 0; row < rows; row += kBlock) {
       for (Dim r = 0; r < kBlock; ++r) {
@@ -101,7 +100,7 @@ void DenseExl3(const TensorSource& source, const MatrixPlan& plan, float* dense)
 template <typename F>
 void ForEachStrips(const MatrixPlan& plan, F f) {
   const Dim count = plan.out_padded / kBlock;
-  tbb::parallel_for(Dim{0}, (count + kStripsPerTask - 1) / kStripsPerTask, [&](Dim task) {
+  ParallelFor((count + kStripsPerTask - 1) / kStripsPerTask, [&](Dim task) {
     f(task * kStripsPerTask, std::min(count, (task + 1) * kStripsPerTask));
   });
 }

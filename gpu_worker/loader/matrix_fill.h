@@ -8,8 +8,8 @@
 
 namespace hearth {
 
-// Reads planned tensors and writes them in the form that the graph wants. All functions are thread-safe, use oneTBB
-// inside for large matrices, and throw StartupError when a file cannot be read or when a value is infinite or no
+// Reads planned tensors and writes them in the form that the graph wants. All functions are thread-safe, are
+// parallel inside for large matrices, and throw StartupError when a file cannot be read or when a value is infinite or no
 // number.
 
 // Strip layout (kernels/matrix_view.h) of the matrix; a plain one converted to `plain`, which is its own kind or kF32.

@@ -1,10 +1,9 @@
 #include "gpu_worker/loader/weights_builder.h"
 
-#include <tbb/parallel_for_each.h>
-
 #include <algorithm>
 #include <cstring>
 
+#include "common/parallel/parallel_for.h"
 #include "gpu_worker/loader/aligned_buffer.h"
 #include "gpu_worker/loader/matrix_fill.h"
 #include "gpu_worker/loader/tensor_names.h"
@@ -251,7 +250,8 @@ ModelWeights FillWeights(PlannedWeights planned, const std::function<void(uint64
   // Large ones first, so that no core is left with the head at the end.
   std::stable_sort(planned.jobs.begin(), planned.jobs.end(),
                    [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
-  tbb::parallel_for_each(planned.jobs, [&](const PlannedWeights::Job& job) {
+  ParallelFor(static_cast<int64_t>(planned.jobs.size()), [&](int64_t i) {
+    const PlannedWeights::Job& job = planned.jobs[static_cast<size_t>(i)];
     job.run();
     if (add_bytes) add_bytes(job.bytes);
   });

@@ -1,11 +1,10 @@
 #include "gpu_worker/synthetic/synthetic_source.h"
 
-#include <tbb/parallel_for.h>
-
 #include <algorithm>
 #include <cstring>
 
 #include "common/base/check.h"
+#include "common/parallel/parallel_for.h"
 #include "gpu_worker/loader/fingerprint.h"
 
 namespace hearth {
@@ -68,8 +67,10 @@ void SyntheticSource::Read(const TensorInfo& info, uint64_t begin, uint64_t byte
                static_cast<std::byte*>(dst) + from * size);
   };
   if (count <= kElementsPerTask) return fill(0, count);
-  tbb::parallel_for(uint64_t{0}, (count + kElementsPerTask - 1) / kElementsPerTask, [&](uint64_t task) {
-    fill(task * kElementsPerTask, std::min(count, (task + 1) * kElementsPerTask));
+  const uint64_t tasks = (count + kElementsPerTask - 1) / kElementsPerTask;
+  ParallelFor(static_cast<int64_t>(tasks), [&](int64_t task) {
+    const uint64_t from = static_cast<uint64_t>(task) * kElementsPerTask;
+    fill(from, std::min(count, from + kElementsPerTask));
   });
 }
 
