@@ -1,76 +1,103 @@
-// Hit rates of the cache's admission rules on a synthetic routing trace at the real shape. Prints one line per rule.
-//   cache_policy_bench [tokens] [slots] [seed] [memory] [drift]
+// Hit rates and admissions of the cache's policy on routing traces at the real shape; one line per rule.
+//   cache_policy_bench [--trace FILE.npy] [--tokens 2500] [--warm 500] [--slots 1312] [--seed 1] [--streams 1]
+//                      [--spread 1.2] [--drift 1] [--memory 500] [--zipf 0]
+// Without --trace the tokens come from the same law as tools/make_routing_trace.py with other random numbers; --zipf
+// above 0 makes the popularity a power of the rank. Several streams are windows of one trace, one after another.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
+#include <map>
+#include <string>
 #include <vector>
 
+#include "bench/experts/policy_replay.h"
 #include "bench/experts/routing_trace.h"
-#include "gpu_worker/experts/cache_policy.h"
-#include "gpu_worker/experts/cache_tables.h"
+#include "bench/experts/trace_file.h"
 
 namespace hearth {
 namespace {
 
-void Replay(const char* name, const RoutingTrace::Shape& shape, const std::vector<std::vector<int32_t>>& trace,
-            int slots, cache::Admission mode, double half_life, int warm) {
-  CacheTables tables(shape.layers, shape.experts, slots);
-  const cache::View view = tables.view();
-  view.state->adapt = half_life == 0;
-  if (half_life > 0) view.state->clock.half_life = half_life;
-  cache::Counters before;
-  const auto start = std::chrono::steady_clock::now();
-  for (size_t token = 0; token < trace.size(); ++token) {
-    if (static_cast<int>(token) == warm) before = view.state->counters;
-    for (int layer = 0; layer < shape.layers; ++layer) {
-      cache::AdvanceTime(view, 1.0 / shape.layers);
-      int32_t pinned[64];
-      int pins = 0;
-      int32_t missed[64];
-      int misses = 0;
-      for (int k = 0; k < shape.picks; ++k) {
-        const int32_t key = tables.Key(layer, trace[token][static_cast<size_t>(layer * shape.picks + k)]);
-        const int32_t slot = cache::Touch(view, key, 1);
-        if (slot >= 0) {
-          pinned[pins++] = slot;
-        } else {
-          missed[misses++] = key;
-        }
-      }
-      for (int m = 0; m < misses; ++m) {
-        const int32_t slot = cache::Admit(view, missed[m], mode);
-        if (slot >= 0) pinned[pins++] = slot;
-      }
-      for (int p = 0; p < pins; ++p) cache::Unpin(view, pinned[p]);
-    }
+using Tokens = std::vector<std::vector<int32_t>>;
+
+void Replay(const char* name, PolicyReplay::Setup setup, const Tokens& trace, size_t streams, size_t warm) {
+  PolicyReplay replay(setup);
+  const size_t steps = trace.size() / streams;
+  std::chrono::steady_clock::duration spent{};
+  Tokens rows(streams);
+  for (size_t step = 0; step < steps; ++step) {
+    if (step == warm) replay.TakeFigures();
+    for (size_t s = 0; s < streams; ++s) rows[s] = trace[s * steps + step];
+    const auto start = std::chrono::steady_clock::now();
+    replay.Decode(rows);
+    spent += std::chrono::steady_clock::now() - start;
   }
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  const cache::Counters& c = view.state->counters;
-  const double hits = static_cast<double>(c.hits - before.hits), misses = static_cast<double>(c.misses - before.misses);
-  const double tokens = static_cast<double>(trace.size()) - warm;
-  std::printf("%-28s hit rate %.4f  admissions per token %7.2f  half-life at the end %6.0f  %.1f us per token\n", name,
-              hits / (hits + misses), static_cast<double>(c.admissions - before.admissions) / tokens,
-              view.state->clock.half_life, seconds * 1e6 / static_cast<double>(trace.size()));
+  const PolicyReplay::Figures f = replay.TakeFigures();
+  const double picks = static_cast<double>(steps * streams) * setup.layers * setup.picks;
+  std::printf("%-28s hit rate %.4f  admissions per token %7.2f  half-life at the end %5.0f  %.0f ns per pick\n", name,
+              f.hit_rate, f.admissions, replay.half_life(),
+              std::chrono::duration<double, std::nano>(spent).count() / picks);
+}
+
+int Run(std::map<std::string, std::string>& options) {
+  const auto number = [&](const char* name) { return std::atof(options.at(name).c_str()); };
+  PolicyReplay::Setup setup;
+  setup.slots = static_cast<int>(number("--slots"));
+  Tokens trace;
+  if (!options["--trace"].empty()) {
+    TraceFile file = ReadTrace(options["--trace"]);
+    setup.layers = file.layers;
+    setup.picks = file.picks;
+    trace = std::move(file.tokens);
+  } else {
+    RoutingTrace::Shape shape;
+    shape.seed = static_cast<uint64_t>(number("--seed"));
+    shape.spread = number("--spread");
+    shape.drift = number("--drift");
+    shape.memory = number("--memory");
+    shape.zipf = number("--zipf");
+    RoutingTrace source(shape);
+    for (int token = 0; token < static_cast<int>(number("--tokens")); ++token) trace.push_back(source.NextToken());
+  }
+  const auto streams = static_cast<size_t>(number("--streams")), warm = static_cast<size_t>(number("--warm"));
+  if (streams < 1 || trace.size() / streams <= warm) {
+    std::fprintf(stderr, "%zu tokens are too few for %zu streams with %zu tokens of warm-up each\n", trace.size(),
+                 streams, warm);
+    return 2;
+  }
+  std::printf("best fixed set in hindsight  hit rate %.4f\n",
+              BestFixedSet(Tokens(trace.begin() + static_cast<std::ptrdiff_t>(warm), trace.end()), setup));
+  setup.admission = cache::Admission::kAlways;
+  Replay("CLOCK, every miss admitted", setup, trace, streams, warm);
+  setup.admission = cache::Admission::kByFrequency;
+  Replay("by frequency, adapting", setup, trace, streams, warm);
+  for (double half_life : {16., 32., 64., 128., 256., 1024.}) {
+    setup.half_life = half_life;
+    Replay(("by frequency, half-life " + std::to_string(static_cast<int>(half_life))).c_str(), setup, trace, streams,
+           warm);
+  }
+  return 0;
 }
 
 }  // namespace
 }  // namespace hearth
 
 int main(int argc, char** argv) {
-  const int tokens = argc > 1 ? std::atoi(argv[1]) : 4000;
-  const int slots = argc > 2 ? std::atoi(argv[2]) : 1312;
-  hearth::RoutingTrace::Shape shape;
-  if (argc > 3) shape.seed = std::strtoull(argv[3], nullptr, 10);
-  if (argc > 4) shape.memory = std::atof(argv[4]);
-  if (argc > 5) shape.drift = std::atof(argv[5]);
-  hearth::RoutingTrace source(shape);
-  std::vector<std::vector<int32_t>> trace;
-  for (int token = 0; token < tokens; ++token) trace.push_back(source.NextToken());
-  const int warm = tokens < 1000 ? tokens / 2 : 500;
-  using hearth::cache::Admission;
-  hearth::Replay("CLOCK, every miss admitted", shape, trace, slots, Admission::kAlways, 128, warm);
-  hearth::Replay("by frequency, adapting", shape, trace, slots, Admission::kByFrequency, 0, warm);
-  for (double half_life : {64., 128., 256., 512., 1024., 2048.}) {
-    hearth::Replay("by frequency", shape, trace, slots, Admission::kByFrequency, half_life, warm);
+  std::map<std::string, std::string> options = {
+      {"--trace", ""},    {"--tokens", "2500"}, {"--warm", "500"}, {"--slots", "1312"}, {"--seed", "1"},
+      {"--streams", "1"}, {"--spread", "1.2"},  {"--drift", "1"},  {"--memory", "500"}, {"--zipf", "0"}};
+  for (int i = 1; i < argc; i += 2) {
+    if (!options.count(argv[i]) || i + 1 == argc) {
+      std::fprintf(stderr, "%s: unknown or without a value; the options are listed in cache_policy_bench.cc\n",
+                   argv[i]);
+      return 2;
+    }
+    options[argv[i]] = argv[i + 1];
+  }
+  try {
+    return hearth::Run(options);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 2;
   }
 }

@@ -10,6 +10,15 @@ RoutingTrace::RoutingTrace(const Shape& shape) : shape_(shape), random_(shape.se
   popularity_.resize(cells);
   topic_.resize(cells);
   for (double& value : popularity_) value = shape.spread * Normal();
+  if (shape.zipf > 0) {
+    const auto experts = static_cast<std::ptrdiff_t>(shape.experts);
+    for (auto layer = popularity_.begin(); layer != popularity_.end(); layer += experts) {
+      for (std::ptrdiff_t rank = 0; rank < experts; ++rank) {
+        layer[rank] = -shape.zipf * std::log(static_cast<double>(rank + 1));
+      }
+      std::shuffle(layer, layer + experts, random_);
+    }
+  }
   for (double& value : topic_) value = shape.drift * Normal();
   picks_.resize(static_cast<size_t>(shape.layers) * static_cast<size_t>(shape.picks));
   scored_.resize(static_cast<size_t>(shape.experts));
@@ -29,7 +38,7 @@ const std::vector<int32_t>& RoutingTrace::NextToken() {
     const size_t base = static_cast<size_t>(layer) * static_cast<size_t>(shape_.experts);
     for (int expert = 0; expert < shape_.experts; ++expert) {
       const size_t cell = base + static_cast<size_t>(expert);
-      topic_[cell] = keep * topic_[cell] + kick * Normal();
+      if (shape_.drift > 0) topic_[cell] = keep * topic_[cell] + kick * Normal();
       scored_[static_cast<size_t>(expert)] = {-(popularity_[cell] + topic_[cell] + shape_.noise * Gumbel()), expert};
     }
     std::nth_element(scored_.begin(), scored_.begin() + shape_.picks - 1, scored_.end());

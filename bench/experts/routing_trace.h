@@ -14,6 +14,7 @@ class RoutingTrace {
   struct Shape {
     int layers = 42, experts = 288, picks = 8;
     double spread = 1.2, drift = 1.0, memory = 500, noise = 1.0;
+    double zipf = 0;  // above 0: popularity falls as rank ^ -zipf, ranks drawn per layer, in place of `spread`
     uint64_t seed = 1;
   };
   explicit RoutingTrace(const Shape& shape);

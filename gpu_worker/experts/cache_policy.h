@@ -11,7 +11,7 @@
 //
 // All slots are equal and shared by all layers. An expert's key is layer * experts + expert. Replacement is CLOCK: a
 // reference bit per slot and one hand. Admission is a decision of its own: a newcomer takes a victim's place only if
-// it was picked more often lately (docs/design/expert_cache.md).
+// that is expected to save more reads than the copy costs (docs/design/expert_cache.md).
 //
 // Invariants, tested with random sequences: slot_of and owner agree; a pinned slot is neither evicted nor lent; a lent
 // slot has no owner; used + lent + free = slots.
@@ -19,6 +19,9 @@ namespace hearth::cache {
 
 constexpr int32_t kNone = -1;
 constexpr int32_t kLent = -2;
+// What a prefill chunk weighs at most, the smaller of the two.
+constexpr double kPrefillTokens = 16;
+constexpr double kPrefillHalfLives = 0.125;
 
 enum class Admission : uint8_t { kByFrequency, kAlways, kNever };
 
@@ -82,7 +85,26 @@ HEARTH_HD inline int32_t Note(const View& v, int32_t key, int32_t picks) {
   return slot;
 }
 
-// The same, counted as a hit or a miss.
+// Moves time on by a prefill chunk, called for each of its layers, and tells what one of its picks weighs
+// in NotePrefill. However many rows it has, a chunk counts as a few tokens of decode, so that a long prompt neither
+// ages what decode learnt nor outweighs it. The half-life is that of decode; its tuner sees no prefill.
+HEARTH_HD inline double AdvancePrefill(const View& v, int32_t rows, int32_t layers) {
+  Clock& clock = v.state->clock;
+  const double share = kPrefillHalfLives * clock.half_life, most = share < kPrefillTokens ? share : kPrefillTokens;
+  const double tokens = rows < most ? rows : most;
+  Advance(clock, tokens / layers);
+  return tokens / rows;
+}
+
+// Note for the picks of a prefill chunk.
+HEARTH_HD inline int32_t NotePrefill(const View& v, int32_t key, int32_t picks, double weight) {
+  v.score[key] = ScoreAfter(v.score[key], v.state->clock.now, picks * weight);
+  const int32_t slot = v.slot_of[key];
+  if (slot != kNone) v.referenced[slot] = v.pinned[slot] = 1;
+  return slot;
+}
+
+// The same as Note, counted as a hit or a miss.
 HEARTH_HD inline int32_t Touch(const View& v, int32_t key, int32_t picks) {
   const int32_t slot = Note(v, key, picks);
   ++(slot == kNone ? v.state->counters.misses : v.state->counters.hits);
@@ -125,11 +147,14 @@ HEARTH_HD inline int32_t FreeSlots(const View& v) { return v.slots - v.state->us
 // once; the caller fills it before anybody reads it. kNone: not admitted.
 HEARTH_HD inline int32_t Admit(const View& v, int32_t key, Admission mode) {
   if (mode == Admission::kNever || v.slot_of[key] != kNone) return kNone;
+  const bool choosy = mode == Admission::kByFrequency;
+  const double now = v.state->clock.now;
+  // Most misses end here, without a walk of the hand.
+  if (choosy && FreeSlots(v) == 0 && !MayPay(v.score[key], now)) return kNone;
   const int32_t slot = NextVictim(v);
   if (slot == kNone) return kNone;
   const int32_t victim = v.owner[slot];
-  if (victim >= 0 && mode == Admission::kByFrequency && v.score[key] <= v.score[victim] + kAdmissionMargin)
-    return kNone;
+  if (choosy && victim >= 0 && !Pays(v.score[key], v.score[victim], now)) return kNone;
   Release(v, slot);
   v.owner[slot] = key;
   v.slot_of[key] = slot;

@@ -64,9 +64,9 @@ void PrefillLane::Plan(const MoeStep& step) {
   slot_of_group_.clear();
   const auto lock = cache_.Lock();
   const cache::View view = cache_.view();
-  cache::AdvanceTime(view, static_cast<double>(step.rows) / home_.layers());
+  const double weight = cache::AdvancePrefill(view, step.rows, static_cast<int32_t>(home_.layers()));
   for (const PickGroup& group : picks_.groups()) {
-    const int32_t slot = cache::Note(view, cache_.Key(step.moe_layer, group.expert), group.picks);
+    const int32_t slot = cache::NotePrefill(view, cache_.Key(step.moe_layer, group.expert), group.picks, weight);
     if (slot >= 0) pinned_.push_back(slot);
     slot_of_group_.push_back(options_.force == ForceSource::kPcie ? cache::kNone : slot);
   }

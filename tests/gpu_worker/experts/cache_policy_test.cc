@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <random>
 #include <set>
 #include <vector>
@@ -115,7 +117,7 @@ TEST(CachePolicyRules, FreeSlotsAreTakenBeforeAnybodyIsEvicted) {
   EXPECT_EQ(cache::FreeSlots(v), 0);
 }
 
-TEST(CachePolicyRules, ANewcomerMustHaveBeenPickedMoreOftenThanItsVictim) {
+TEST(CachePolicyRules, ANewcomerMustLeadItsVictimByTheCopy) {
   CacheTables tables(1, 4, 1);
   const cache::View v = tables.view();
   for (int i = 0; i < 3; ++i) cache::Touch(v, 0, 1);
@@ -124,7 +126,9 @@ TEST(CachePolicyRules, ANewcomerMustHaveBeenPickedMoreOftenThanItsVictim) {
   cache::Unpin(v, slot);
   cache::Touch(v, 1, 1);
   EXPECT_EQ(cache::Admit(v, 1, Admission::kByFrequency), cache::kNone);
-  cache::Touch(v, 1, 5);
+  cache::Touch(v, 1, 4);  // 5 picks, one of them the present one, against 3: the lead is the copy's price
+  EXPECT_EQ(cache::Admit(v, 1, Admission::kByFrequency), cache::kNone);
+  cache::Touch(v, 1, 2);
   EXPECT_EQ(cache::Admit(v, 1, Admission::kByFrequency), 0);
   EXPECT_EQ(v.slot_of[0], cache::kNone);
 }
@@ -135,8 +139,34 @@ TEST(CachePolicyRules, OldPicksFade) {
   cache::Touch(v, 0, 8);
   cache::Unpin(v, cache::Admit(v, 0, Admission::kByFrequency));
   cache::AdvanceTime(v, 10 * v.state->clock.half_life);
-  cache::Touch(v, 1, 1);
+  cache::Touch(v, 1, 3);
   EXPECT_EQ(cache::Admit(v, 1, Admission::kByFrequency), 0);
+}
+
+TEST(CachePolicyRules, AnExpertSeenOnceEvictsNobody) {
+  CacheTables tables(1, 4, 1);
+  const cache::View v = tables.view();
+  cache::Touch(v, 0, 8);
+  cache::Unpin(v, cache::Admit(v, 0, Admission::kByFrequency));
+  cache::AdvanceTime(v, 100 * v.state->clock.half_life);
+  cache::Touch(v, 1, 1);
+  EXPECT_EQ(cache::Admit(v, 1, Admission::kByFrequency), cache::kNone);
+  EXPECT_EQ(v.state->hand, 0) << "refused without a look at any victim";
+}
+
+TEST(CachePolicyRules, APrefillChunkCountsAsAFewTokens) {
+  CacheTables tables(2, 4, 2);
+  const cache::View v = tables.view();
+  const double half_life = v.state->clock.half_life, most = std::min(16.0, half_life / 8);
+  for (int layer = 0; layer < 2; ++layer) {
+    const double weight = cache::AdvancePrefill(v, 8192, 2);
+    EXPECT_DOUBLE_EQ(weight, most / 8192);
+    cache::NotePrefill(v, tables.Key(layer, 0), 8192, weight);  // picked by every row
+  }
+  EXPECT_NEAR(v.state->clock.now * half_life, most, 1e-9);
+  EXPECT_NEAR(std::exp2(v.score[tables.Key(1, 0)] - v.state->clock.now), most, 1e-9);
+  EXPECT_EQ(v.state->tuner.now, 0) << "the tuner judges decode alone";
+  EXPECT_EQ(cache::AdvancePrefill(v, 3, 2), 1) << "the rows of a short prompt count in full";
 }
 
 TEST(CachePolicyRules, ClockSparesWhatWasReferenced) {
