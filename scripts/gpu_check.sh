@@ -2,13 +2,15 @@
 # What needs a GPU: every op against the host backend, the small model, memory and race checks, speed, and the real
 # model's shape with random weights. Each stage can run alone and ends within ten minutes; a table closes the run.
 #
-#   scripts/gpu_check.sh [STAGE...]      build ops model serve sanitize bench real (default: all, in order)
+#   scripts/gpu_check.sh [STAGE...]      build ops model transformers serve sanitize bench real (default: all, in
+#                                        this order)
 #   scripts/gpu_check.sh pack FOLDER     programs and the libraries they need as FOLDER/programs.tar.xz (about 12 MB), for
 #                                        a machine that cannot build; unpacked there when HEARTH_GPU_BIN names FOLDER
 #
 # build     the CUDA backend and its programs (needs nvcc and the packages of scripts/install.sh)
 # ops       every *_cuda_test of an op, each against the host's reference
 # model     hearth-tiny against its panel, and exactness, on the GPU
+# transformers  random models of odd shapes against transformers' glm5_next (needs Python with transformers and torch)
 # serve     the three processes with the worker on the GPU: the panel over HTTP in both modes, the exact promise
 # sanitize  compute-sanitizer's memcheck and racecheck over the op tests
 # bench     *_cuda_bench: bytes moved, time, share of the ceiling
@@ -47,7 +49,7 @@ failures=0
 stage_end=0
 
 row() {  # STAGE WHAT RESULT SECONDS
-  rows+=("$(printf '%-9s %-38s %-9s %5s' "$1" "$2" "$3" "$4")")
+  rows+=("$(printf '%-12s %-38s %-9s %5s' "$1" "$2" "$3" "$4")")
   [ "$3" = FAILED ] && failures=$((failures + 1))
   return 0
 }
@@ -98,8 +100,8 @@ stage_build() {
     return
   fi
   run build configure cmake --preset cuda -DHEARTH_BENCH=ON
-  run build programs cmake --build --preset cuda --target gpu_tests gpu_benches engine_bench hearth-gpu-worker \
-    hearth-cpu-tier hearth-gateway
+  run build programs cmake --build --preset cuda --target gpu_tests gpu_benches engine_bench score_checkpoint \
+    hearth-gpu-worker hearth-cpu-tier hearth-gateway
 }
 
 stage_ops() {
@@ -116,6 +118,13 @@ stage_model() {
   for name in hearth_tiny_cuda_test exactness_cuda_test; do
     if [ -x "$bin/tests/$name" ]; then run model "$name" "$bin/tests/$name"; else need_programs model ""; fi
   done
+}
+
+stage_transformers() {
+  [ -x "$bin/tests/score_checkpoint" ] || { need_programs transformers ""; return; }
+  run transformers transformers_check python3 tests/gpu_worker/model/transformers_check.py \
+    --bin "$bin/tests/score_checkpoint" --device cuda
+  cat "$logs/transformers.transformers_check.log"
 }
 
 stage_serve() {
@@ -175,7 +184,7 @@ pack() {  # FOLDER
   work=$(mktemp -d)
   mkdir -p "$out" "$work/tests" "$work/bench" "$work/bin" "$work/lib"
   for file in "$bin"/tests/*_cuda_test "$bin"/bench/*_cuda_bench "$bin/bench/engine_bench" \
-    "$bin"/bin/hearth-{cpu-tier,gpu-worker,gateway}; do
+    "$bin/tests/score_checkpoint" "$bin"/bin/hearth-{cpu-tier,gpu-worker,gateway}; do
     [ -x "$file" ] || { echo "gpu_check: pack: $file is missing; run stage build" >&2; return 1; }
     kept=$work/$(basename "$(dirname "$file")")/$(basename "$file")
     strip --strip-unneeded -o "$kept" "$file" || return 1
@@ -198,12 +207,13 @@ if [ "${1:-}" = pack ]; then
   exit
 fi
 stages=("$@")
-[ ${#stages[@]} -gt 0 ] || stages=(build ops model serve sanitize bench real)
+[ ${#stages[@]} -gt 0 ] || stages=(build ops model transformers serve sanitize bench real)
 for stage in "${stages[@]}"; do
   case $stage in
-    build | ops | model | serve | sanitize | bench | real) ;;
+    build | ops | model | transformers | serve | sanitize | bench | real) ;;
     *)
-      echo "gpu_check: no stage $stage; there are build, ops, model, serve, sanitize, bench, real, and pack FOLDER" >&2
+      echo "gpu_check: no stage $stage; \
+there are build, ops, model, transformers, serve, sanitize, bench, real, and pack FOLDER" >&2
       exit 2
       ;;
   esac
@@ -213,7 +223,7 @@ for stage in "${stages[@]}"; do
   "stage_$stage"
 done
 echo
-printf '%-9s %-38s %-9s %5s\n' stage what result s
+printf '%-12s %-38s %-9s %5s\n' stage what result s
 printf '%s\n' "${rows[@]}"
 if [ "$failures" -gt 0 ]; then
   echo "gpu_check: $failures failed"
