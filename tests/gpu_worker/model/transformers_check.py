@@ -32,7 +32,11 @@ import sys
 import tempfile
 import time
 
-import numpy as np
+try:
+    import numpy as np
+except ImportError as error:
+    print(f"SKIPPED: {error}; install numpy, torch and transformers 5.17 or newer", file=sys.stderr)
+    sys.exit(77)
 from random_models import SHAPES, Maker, expand, ref_forward
 
 TOKENS = 300
