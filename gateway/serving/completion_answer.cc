@@ -16,7 +16,7 @@ CompletionAnswer::CompletionAnswer(const Services& services, ReadyModel model, o
   const size_t count = request.prompts.size() * choices_a_prompt_;
   for (size_t i = 0; i < count; ++i) {
     choices_.push_back({PlainChoiceText(model_.text->tokenizer, /*skip_special=*/true, request.stops),
-                        CompletionLogprobs(model_.text->tokenizer),
+                        CompletionLogprobs(model_.text->tokenizer, request.echo),
                         {},
                         {}});
   }
@@ -41,6 +41,7 @@ void CompletionAnswer::EchoPrompt(size_t index) {
         logprobs.Add(echo.ids[i], echo.rows[i - 1].next_logprob, echo.rows[i - 1].top);
       }
     }
+    choices_[index].logprobs.EndPrompt();
   }
   Give(index, echo.text, /*at_end=*/false);
 }

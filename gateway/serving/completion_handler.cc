@@ -33,7 +33,7 @@ Result<std::vector<PromptEcho>> MakeEchoes(const Services& services, const Ready
   std::vector<PromptEcho> echoes;
   if (!request.echo) return echoes;
   for (const std::vector<int32_t>& ids : prompts) {
-    PromptEcho echo{.text = model.text->tokenizer.Decode(ids, /*skip_special=*/true), .ids = ids};
+    PromptEcho echo{.text = model.text->tokenizer.Decode(ids, /*skip_special=*/false), .ids = ids};
     if (request.logprobs >= 0 && ids.size() > 1) {
       const engine::ScoreSpec spec{
           .request_id = http_request.id, .ids = ids, .top_k = static_cast<uint32_t>(request.logprobs)};

@@ -38,8 +38,7 @@ void CompletionLogprobs::Add(int32_t id, std::optional<float> logprob, const std
                 {"top_logprobs", OrderedJson::array()},
                 {"text_offset", OrderedJson::array()}};
   }
-  const std::string token = TokenText(tokenizer_, id);
-  pending_["tokens"].push_back(token);
+  pending_["tokens"].push_back(TokenText(tokenizer_, id));
   pending_["token_logprobs"].push_back(logprob ? OrderedJson(*logprob) : OrderedJson());
   OrderedJson best;
   if (logprob) {
@@ -48,7 +47,12 @@ void CompletionLogprobs::Add(int32_t id, std::optional<float> logprob, const std
   }
   pending_["top_logprobs"].push_back(std::move(best));
   pending_["text_offset"].push_back(offset_);
-  offset_ += CountCharacters(token);
+  offset_ += CountCharacters(shown_.Push(id));
+}
+
+void CompletionLogprobs::EndPrompt() {
+  offset_ += CountCharacters(shown_.Finish());
+  shown_ = text::Detokenizer(tokenizer_, /*skip_special=*/true);
 }
 
 OrderedJson CompletionLogprobs::Take() { return std::exchange(pending_, OrderedJson()); }

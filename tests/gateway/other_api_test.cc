@@ -65,6 +65,37 @@ TEST_F(OtherApi, CompletionStreamEqualsWholeAndStops) {
   }
 }
 
+// The prompt is echoed with its special tokens, those of the completion do not show; a character of several tokens
+// counts once.
+TEST_F(OtherApi, TextOffsetsPointIntoTheText) {
+  const std::string prompt = "日本<|user|>é one", said = "<|assistant|>二 two<|user|> three";
+  director_ = [&](const engine::GenerateSpec&) { return Saying(said); };
+  Start();
+  const Json body = Json::parse(
+      Post("/v1/completions", Json{{"prompt", prompt}, {"max_tokens", 50}, {"echo", true}, {"logprobs", 0}}).body);
+  const Json& choice = body["choices"][0];
+  EXPECT_EQ(choice["text"], prompt + "二 two three");
+  const std::string text = choice["text"];
+  const auto from_character = [&](size_t count) {
+    size_t at = 0;
+    for (; at < text.size() && count > 0; --count) {
+      do ++at;
+      while (at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80);
+    }
+    return text.substr(at);
+  };
+  const Json& logprobs = choice["logprobs"];
+  const size_t prompt_tokens = Ids(prompt).size();
+  ASSERT_EQ(logprobs["text_offset"].size(), prompt_tokens + Ids(said).size());
+  for (size_t i = 0; i < logprobs["tokens"].size(); ++i) {
+    const std::string token = logprobs["tokens"][i];
+    const bool part_of_a_character = token.find("\uFFFD") != std::string::npos;
+    const bool hidden = i >= prompt_tokens && token.starts_with("<|");
+    if (part_of_a_character || hidden) continue;
+    EXPECT_EQ(from_character(logprobs["text_offset"][i]).substr(0, token.size()), token) << i;
+  }
+}
+
 TEST_F(OtherApi, EchoAloneScoresThePrompt) {
   Start();
   const Json body = Json::parse(
