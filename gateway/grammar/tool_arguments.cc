@@ -64,15 +64,26 @@ PieceRef ToolArguments::AnyOrder(const std::vector<std::pair<PieceRef, bool>>& a
   return Rule(rule);
 }
 
+PieceRef ToolArguments::Undeclared() {
+  if (!undeclared_) {
+    undeclared_ = Rule(builder_.Add("undeclared", Repeat(Argument(free_key_, free_value_), 0, kMaxUndeclared)));
+  }
+  return undeclared_;
+}
+
 Result<PieceRef> ToolArguments::Free(const OrderedJson* parameters) {
-  const bool declares = parameters != nullptr && FindMember(*parameters, "properties") != nullptr;
-  if (!declares) return Repeat(Argument(free_key_, free_value_), 0, kMaxUndeclared);
+  const bool declares = parameters != nullptr && (FindMember(*parameters, "properties") != nullptr ||
+                                                  FindMember(*parameters, "required") != nullptr);
+  if (!declares) return Undeclared();
   SchemaCompiler schemas(builder_, rules_, *parameters);
   std::vector<std::pair<PieceRef, bool>> arguments;
   size_t required = 0;
   std::vector<PieceRef> keys;
   for (const SchemaCompiler::Property& property : schemas.Properties(*parameters, "#")) {
-    if (!CanBeKey(property.name)) continue;
+    if (!CanBeKey(property.name)) {
+      if (property.required) schemas.Fail("the name", property.path, "cannot be written in a call");
+      continue;
+    }
     keys.push_back(Text(property.name));
     arguments.emplace_back(Rule(builder_.Add("argument", Argument(keys.back(), free_value_))), property.required);
     required += property.required;

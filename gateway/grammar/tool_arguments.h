@@ -16,6 +16,8 @@ class ToolArguments {
 
  private:
   PieceRef Argument(const PieceRef& key, const PieceRef& value) const;
+  // Any arguments, as one rule: there may be many functions that declare none.
+  PieceRef Undeclared();
   // Every argument at most once, in any order, the required ones in any case.
   PieceRef AnyOrder(const std::vector<std::pair<PieceRef, bool>>& arguments);
   // The text of a value as the reader of calls will take it for one that is valid for `schema`.
@@ -29,6 +31,7 @@ class ToolArguments {
   JsonRules& rules_;
   const MarkupIds ids_;
   PieceRef free_value_, free_key_;
+  PieceRef undeclared_;  // null until it is needed
 };
 
 }  // namespace hearth::grammar

@@ -96,6 +96,22 @@ TEST_F(ToolGrammar, ManyFunctionsWithOneBeginning) {
   EXPECT_FALSE(language.Accepts(Read("<call>get_thing_</call>")));
 }
 
+TEST_F(ToolGrammar, ManyFunctionsThatDeclareNothing) {
+  rules_.must_call = true;
+  rules_.tools = OrderedJson::array();
+  for (int i = 0; i < 400; ++i) rules_.tools.push_back(Tool("get_thing_" + std::to_string(i), nullptr));
+  Check(
+      {"<call>get_thing_7</call>", "<call>get_thing_399<key>a</key><value>b</value><key>c</key><value></value></call>"},
+      {"<call>get_thing_400</call>", "<call>get_thing_7<key>a</key></call>"});
+}
+
+TEST_F(ToolGrammar, ArgumentsThatAreOnlyRequired) {
+  rules_.must_call = true;
+  rules_.tools = OrderedJson::array({Tool("f", R"({"type":"object","required":["z"]})")});
+  Check({"<call>f<key>z</key><value>1</value></call>"},
+        {"<call>f</call>", "<call>f<key>a</key><value>1</value></call>"});
+}
+
 TEST_F(ToolGrammar, AtMostOneCallAmongFreeText) {
   rules_.parallel = false;
   Check({"", "text <other> more", "text<call>ping</call>", "<call>ping</call>"},
@@ -166,6 +182,8 @@ TEST_F(ToolGrammar, WhatCannotBeEnforcedIsNamed) {
     return compiled.ok() ? std::string("compiled") : compiled.status().param() + "|" + compiled.status().message();
   };
   EXPECT_NE(problem(Tool("a b", nullptr)).find("tools[0].function.name|"), std::string::npos);
+  EXPECT_NE(problem(Tool("f", R"({"properties":{" x":{}},"required":[" x"]})")).find("the name at #/properties/ x"),
+            std::string::npos);
   for (const auto& [parameters, names] : std::initializer_list<std::pair<const char*, const char*>>{
            {R"({"type":"object","properties":{"a":{"type":"string","format":"email"}}})", "format at #/properties/a"},
            {R"({"type":"object","properties":{"a":{"type":["string","array"]}}})", "type at #/properties/a"},
