@@ -31,6 +31,16 @@ std::string_view HostWithoutPort(std::string_view host) {
   return host.substr(0, host.find(':'));
 }
 
+// Every header that a page asks to send may come: clients of the OpenAI API have some of their own (x-stainless-..).
+std::string AllowedHeaders(const HttpRequest& request) {
+  const std::string_view asked = request.Header("Access-Control-Request-Headers");
+  const bool names = !asked.empty() && asked.size() <= 1024 && std::all_of(asked.begin(), asked.end(), [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_' ||
+           c == ',' || c == ' ';
+  });
+  return names ? std::string(asked) : "Authorization, Content-Type, x-api-key, x-request-id, x-session-id";
+}
+
 }  // namespace
 
 bool EqualsConstantTime(std::string_view a, std::string_view b) {
@@ -63,17 +73,19 @@ std::optional<HttpResponse> Refuse(const AccessPolicy& policy, const HttpRequest
 }
 
 void AddCors(const AccessPolicy& policy, const HttpRequest& request, HttpResponse& response) {
-  const std::string_view origin = request.Header("Origin");
-  if (origin.empty() || policy.cors_origins.empty()) return;
+  if (policy.cors_origins.empty()) return;
   const bool any = std::find(policy.cors_origins.begin(), policy.cors_origins.end(), "*") != policy.cors_origins.end();
+  if (!any) response.headers.emplace_back("Vary", "Origin");  // also of what other origins get, for caches between
+  const std::string_view origin = request.Header("Origin");
+  if (origin.empty()) return;
   const bool listed =
       std::find(policy.cors_origins.begin(), policy.cors_origins.end(), origin) != policy.cors_origins.end();
   if (!any && !listed) return;
   response.headers.emplace_back("Access-Control-Allow-Origin", any ? "*" : std::string(origin));
-  if (!any) response.headers.emplace_back("Vary", "Origin");
+  response.headers.emplace_back("Access-Control-Expose-Headers", "x-request-id, x-hearth-ignored, Retry-After");
   if (request.method != "OPTIONS") return;
   response.headers.emplace_back("Access-Control-Allow-Methods", "GET, POST, OPTIONS");
-  response.headers.emplace_back("Access-Control-Allow-Headers", "Authorization, Content-Type, x-api-key, x-request-id");
+  response.headers.emplace_back("Access-Control-Allow-Headers", AllowedHeaders(request));
   response.headers.emplace_back("Access-Control-Max-Age", "600");
 }
 

@@ -83,8 +83,8 @@ class SinkWriter : public BodyWriter {
 std::string PlainAnswer(const HttpResponse& response) {
   std::string text = StrCat("HTTP/1.1 ", response.status, " ", ReasonPhrase(response.status), "\r\n");
   for (const auto& [name, value] : response.headers) text += StrCat(name, ": ", value, "\r\n");
-  text += StrCat("Content-Type: ", response.content_type, "\r\nContent-Length: ", response.body.size(),
-                 "\r\nConnection: close\r\n\r\n", response.body);
+  text += StrCat("x-request-id: ", RequestId({}), "\r\nContent-Type: ", response.content_type,
+                 "\r\nContent-Length: ", response.body.size(), "\r\nConnection: close\r\n\r\n", response.body);
   return text;
 }
 
@@ -132,6 +132,7 @@ class HttpServer::Impl : public httplib::Server {
       options_.on_refusal(response.status);
       response.set_content(ErrorResponse(response.status, "the request is malformed", "malformed_request").body,
                            "application/json");
+      response.set_header("x-request-id", RequestId({}));
       return HandlerResponse::Handled;
     }));
   }

@@ -200,6 +200,7 @@ TEST_F(Server, ErrorsAreJson) {
     const HttpReply reply = Raw(c.request);
     EXPECT_EQ(reply.status, c.status) << c.request;
     EXPECT_NE(reply.body.find("{\"error\":{\"message\":"), std::string::npos) << c.request << reply.body;
+    EXPECT_EQ(reply.headers.count("x-request-id"), 1u) << c.request;
   }
   EXPECT_EQ(Raw("OPTIONS /hello HTTP/1.1\r\n\r\n").headers.at("allow"), "GET, HEAD, OPTIONS");
   EXPECT_EQ(Raw("GET /" + std::string(5000, 'a') + " HTTP/1.1\r\n\r\n").status, 414);
@@ -341,6 +342,17 @@ TEST_F(Server, KeysHostsAndOrigins) {
   EXPECT_EQ(Raw("GET /health HTTP/1.1\r\nHost: [::1]:30000\r\n\r\n").status, 200);
   const HttpReply asked = Raw("OPTIONS /hello HTTP/1.1\r\nHost: localhost\r\nOrigin: https://a.example\r\n\r\n");
   EXPECT_EQ(asked.headers.at("access-control-allow-origin"), "https://a.example");
+  EXPECT_EQ(asked.headers.at("vary"), "Origin");
+  EXPECT_NE(asked.headers.at("access-control-expose-headers").find("x-request-id"), std::string::npos);
+  EXPECT_NE(asked.headers.at("access-control-allow-headers").find("x-session-id"), std::string::npos);
+  const auto allowed = [this](const std::string& wanted) {
+    return Raw("OPTIONS /hello HTTP/1.1\r\nHost: localhost\r\nOrigin: https://a.example\r\n"
+               "Access-Control-Request-Headers: " +
+               wanted + "\r\n\r\n")
+        .headers.at("access-control-allow-headers");
+  };
+  EXPECT_EQ(allowed("authorization, x-stainless-os"), "authorization, x-stainless-os");
+  EXPECT_EQ(allowed("a;b"), asked.headers.at("access-control-allow-headers"));
   EXPECT_EQ(Raw("GET /health HTTP/1.1\r\nHost: localhost\r\nOrigin: https://b.example\r\n\r\n")
                 .headers.count("access-control-allow-origin"),
             0u);
