@@ -181,6 +181,14 @@ class Page(unittest.TestCase):
         wait_for(lambda: self.browser.text(".receipt") == "stopped", 10, "stopped")
         wait_for(lambda: self.server.stats()["requests_running"] == 0, 10, "the worker has stopped too")
         self.browser.click("#new-chat")
+        self.browser.run(SET, "#prompt", "")  # a question without an answer has gone back there
+        self.ask("Write another very long story.")
+        wait_for(lambda: self.browser.run('return document.querySelector(".turn.assistant > .text").textContent.length '
+                                          '+ document.querySelector(".turn.assistant details .text").textContent.length'),
+                 20, "it streams")
+        self.browser.click("#new-chat")
+        wait_for(lambda: self.browser.run('return running === null'), 10, "the answer has ended")
+        self.assertEqual(self.browser.run("return messages"), [], "nothing of it is left in the new chat")
         self.browser.click("#knobs summary")
         self.browser.run(SET, "#tools", "[nonsense")
         self.browser.run(SET, "#prompt", "")  # a question without an answer has gone back there
