@@ -21,7 +21,6 @@ Status CheckPart(const OrderedJson& part, const std::string& place, bool tool_re
   if (part.is_string()) return Status::Ok();
   if (!part.is_object()) return Wrong(place, StrCat("is ", Shown(part), ", expected a part of type text"));
   const OrderedJson* type = text::FindMember(part, "type");
-  if (tool_result && type == nullptr && text::FindMember(part, "output") != nullptr) return Status::Ok();
   if (type == nullptr || !type->is_string()) return Wrong(place + ".type", "is missing, expected \"text\"");
   const std::string& name = type->get_ref<const std::string&>();
   if (tool_result && name == "tool_reference") return Status::Ok();
@@ -30,6 +29,17 @@ Status CheckPart(const OrderedJson& part, const std::string& place, bool tool_re
   }
   const OrderedJson* words = text::FindMember(part, "text");
   if (words == nullptr || !words->is_string()) return Wrong(place + ".text", "is missing, expected a string");
+  return Status::Ok();
+}
+
+// An entry of a tool message that lists several results.
+Status CheckOutput(const OrderedJson& entry, const std::string& place) {
+  const OrderedJson* output = text::FindMember(entry, "output");
+  if (output == nullptr) return Wrong(place + ".output", "is missing, expected in every entry when the first has one");
+  if (!output->is_array()) return Status::Ok();  // what is no text is refused where it is written
+  for (size_t i = 0; i < output->size(); ++i) {
+    if (Status s = CheckPart((*output)[i], StrCat(place, ".output[", i, "]"), true); !s.ok()) return s;
+  }
   return Status::Ok();
 }
 
@@ -43,8 +53,11 @@ Status CheckContent(const OrderedJson& message, const std::string& place, bool m
   if (!content->is_array()) {
     return Wrong(place + ".content", StrCat("is ", Shown(*content), ", expected a string or a list of parts"));
   }
+  const bool outputs = tool_result && !content->empty() && text::FindMember((*content)[0], "output") != nullptr;
   for (size_t i = 0; i < content->size(); ++i) {
-    Status status = CheckPart((*content)[i], StrCat(place, ".content[", i, "]"), tool_result);
+    const std::string part_place = StrCat(place, ".content[", i, "]");
+    const OrderedJson& part = (*content)[i];
+    Status status = outputs ? CheckOutput(part, part_place) : CheckPart(part, part_place, tool_result);
     if (!status.ok()) return status;
   }
   return Status::Ok();

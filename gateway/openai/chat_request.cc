@@ -6,6 +6,7 @@
 
 #include "gateway/openai/chat_messages.h"
 #include "gateway/openai/field_table.h"
+#include "gateway/openai/inner_fields.h"
 #include "gateway/text/json_text.h"
 
 namespace hearth::openai {
@@ -134,13 +135,14 @@ Result<ChatRequest> ParseChatRequest(const OrderedJson& body, bool strict) {
   ChatRequest request;
   if (Status status = CheckFields(body, ChatFields(), strict, request.unknown_fields); !status.ok()) return status;
   FieldReader fields(body);
-  request.model = fields.String("model").value_or("");
+  request.model = ReadModel(fields);
   if (!fields.ok()) return fields.status();
   const OrderedJson* messages = fields.Get("messages");
   if (messages == nullptr) return InvalidArgument("messages is missing").WithParam("messages");
   Result<OrderedJson> normalized = NormalizeMessages(*messages);
   if (!normalized.ok()) return normalized.status();
   request.prompt.messages = *std::move(normalized);
+  if (Status status = CheckInnerFields(body, strict, request.unknown_fields); !status.ok()) return status;
   ReadThinkingControls(fields, request);
   ReadThinkingBudget(fields, request);
   ReadForm(fields, request);

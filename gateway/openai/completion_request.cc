@@ -66,7 +66,7 @@ Result<CompletionRequest> ParseCompletionRequest(const OrderedJson& body, bool s
   if (Status status = CheckFields(body, CompletionFields(), strict, request.unknown_fields); !status.ok())
     return status;
   FieldReader fields(body);
-  request.model = fields.String("model").value_or("");
+  request.model = ReadModel(fields);
   if (fields.ok()) ReadPrompts(fields, request.prompts);
   request.session = ReadSession(fields);
   request.format = ReadAnswerFormat(fields);

@@ -23,7 +23,7 @@ void ReadBiases(FieldReader& fields, engine::SamplingParams& sampling) {
   for (const auto& [key, value] : biases->items()) {
     int32_t id = -1;
     const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), id);
-    if (error != std::errc() || end != key.data() + key.size() || id < 0) {
+    if (error != std::errc() || end != key.data() + key.size() || id < 0 || (key[0] == '0' && key.size() > 1)) {
       fields.Fail("logit_bias", StrCat("names ", Shown(key), ", expected token ids"));
       return;
     }
@@ -47,7 +47,7 @@ engine::SamplingParams ReadSampling(FieldReader& fields) {
   if (const auto top_k = fields.Integer("top_k", -1, std::numeric_limits<int32_t>::max())) {
     sampling.top_k = static_cast<int32_t>(*top_k);
   }
-  sampling.repetition_penalty = Narrow(fields.Number("repetition_penalty", 0, 2, /*above_low=*/true));
+  sampling.repetition_penalty = Narrow(fields.Number("repetition_penalty", kLeastRepetitionPenalty, 2));
   sampling.presence_penalty = Narrow(fields.Number("presence_penalty", -2, 2));
   sampling.frequency_penalty = Narrow(fields.Number("frequency_penalty", -2, 2));
   if (const OrderedJson* seed = fields.Get("seed"); seed != nullptr) {
@@ -81,6 +81,12 @@ std::vector<std::string> ReadStops(FieldReader& fields, size_t most) {
     stops.push_back(stop.get<std::string>());
   }
   return stops;
+}
+
+std::string ReadModel(FieldReader& fields) {
+  const std::optional<std::string> name = fields.String("model");
+  if (name && name->empty()) fields.Fail("model", "is empty, expected a name that /v1/models lists");
+  return name.value_or("");
 }
 
 std::string ReadSession(FieldReader& fields) {

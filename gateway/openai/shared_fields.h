@@ -14,11 +14,16 @@ constexpr int64_t kMaxTopLogprobs = 20;
 constexpr size_t kMaxStops = 4;
 constexpr size_t kMaxStopBytes = 1024;
 constexpr size_t kMaxBiases = 1024;
+// Logits are divided by it: far below, they are no finite numbers.
+constexpr double kLeastRepetitionPenalty = 0.01;
 
 // Fields that chat and completion requests have alike. Mistakes land in the reader.
 
 engine::SamplingParams ReadSampling(FieldReader& fields);
 std::vector<std::string> ReadStops(FieldReader& fields, size_t most = kMaxStops);
+
+// The name in `model`; "" when it is absent.
+std::string ReadModel(FieldReader& fields);
 
 // What requests of one conversation share: prompt_cache_key, else user, else "".
 std::string ReadSession(FieldReader& fields);

@@ -1,6 +1,7 @@
 #include "gateway/http/error_response.h"
 #include "gateway/openai/completion_request.h"
 #include "gateway/openai/request_body.h"
+#include "gateway/openai/shared_fields.h"
 #include "gateway/serving/receipts.h"
 #include "gateway/sglang/generate_handler.h"
 
@@ -26,12 +27,12 @@ Result<OrderedJson> Tokenize(const serving::Services& services, const http::Http
   FieldReader fields(*body);
   RefuseOthers(fields, *body, {"prompt", "model"});
   const auto prompt = fields.String("prompt");
-  const auto model_name = fields.String("model");
+  const std::string model_name = openai::ReadModel(fields);
   if (!fields.ok()) return fields.status();
   if (!prompt) return InvalidArgument("prompt is missing, expected a string").WithParam("prompt");
   Result<serving::ReadyModel> model = serving::RequireReady(services);
   if (!model.ok()) return model.status();
-  if (Status status = serving::CheckModelName(services, model_name.value_or("")); !status.ok()) return status;
+  if (Status status = serving::CheckModelName(services, model_name); !status.ok()) return status;
   const std::vector<int32_t> ids = model->text->tokenizer.Encode(*prompt);
   return OrderedJson{{"tokens", ids}, {"count", ids.size()}, {"max_model_len", model->info().max_model_len}};
 }
@@ -42,7 +43,7 @@ Result<OrderedJson> Detokenize(const serving::Services& services, const http::Ht
   FieldReader fields(*body);
   RefuseOthers(fields, *body, {"tokens", "model", "skip_special_tokens"});
   const OrderedJson* tokens = fields.Array("tokens");
-  const auto model_name = fields.String("model");
+  const std::string model_name = openai::ReadModel(fields);
   const bool skip = fields.Bool("skip_special_tokens").value_or(false);
   if (!fields.ok()) return fields.status();
   const auto ids = tokens == nullptr ? std::nullopt
@@ -51,7 +52,7 @@ Result<OrderedJson> Detokenize(const serving::Services& services, const http::Ht
   if (!ids) return InvalidArgument("tokens must be a list of token ids").WithParam("tokens");
   Result<serving::ReadyModel> model = serving::RequireReady(services);
   if (!model.ok()) return model.status();
-  if (Status status = serving::CheckModelName(services, model_name.value_or("")); !status.ok()) return status;
+  if (Status status = serving::CheckModelName(services, model_name); !status.ok()) return status;
   for (const int32_t id : *ids) {
     if (id < static_cast<int64_t>(model->info().vocab_size)) continue;
     return InvalidArgument("token id ", id, " is outside the vocabulary, 0 to ", model->info().vocab_size - 1)

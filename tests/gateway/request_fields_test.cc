@@ -39,7 +39,7 @@ const std::map<std::string, std::vector<std::string>>& WrongValues() {
       {"messages", {"1", "\"x\"", "{}", "[]", "[1]"}},
       {"prompt",
        {"1", "{}", "[]", "[[]]", "[\"a\",1]", "[\"a\",[1]]", "[[1],\"a\"]", "[[1],1]", "[-1]", "[1.5]", "[true]"}},
-      {"model", {"1", "[]"}},
+      {"model", {"1", "[]", "\"\""}},
       {"stream", {"1", "\"yes\""}},
       {"stream_options", {"1", "{\"include_usage\":true}"}},
       {"max_tokens", {"0", "-1", "1.5", "1e18", "\"5\"", "true", "99999999999999999999999"}},
@@ -55,8 +55,8 @@ const std::map<std::string, std::vector<std::string>>& WrongValues() {
       {"n", {"0", "9", "-1", "1.5", "\"1\""}},
       {"presence_penalty", {"-2.1", "2.1", "\"0\""}},
       {"frequency_penalty", {"-2.1", "2.1", "\"0\""}},
-      {"repetition_penalty", {"0", "-1", "2.1", "\"1\""}},
-      {"logit_bias", {"1", "[]", "{\"x\":1}", "{\"-1\":1}", "{\"1\":101}", "{\"1\":\"a\"}"}},
+      {"repetition_penalty", {"0", "1e-300", "0.009", "-1", "2.1", "\"1\""}},
+      {"logit_bias", {"1", "[]", "{\"x\":1}", "{\"-1\":1}", "{\"1\":101}", "{\"1\":\"a\"}", "{\"01\":1}"}},
       {"tools",
        {"1", "{}", "[1]", "[{}]", "[{\"type\":\"function\"}]", "[{\"type\":\"x\",\"function\":{\"name\":\"f\"}}]",
         "[{\"type\":\"function\",\"function\":{\"name\":\"\"}}]",
@@ -224,6 +224,15 @@ INSTANTIATE_TEST_SUITE_P(
         MessageCase{CALL("5"), "messages[1].tool_calls[0].function.arguments"},
         MessageCase{R"([{"role":"user","content":"x"},{"role":"tool","content":[{"type":"text","text":"r"}]}])", ""},
         MessageCase{R"([{"role":"user","content":"x"},{"role":"function","name":"f","content":"r"}])", ""},
+        MessageCase{R"([{"role":"user","content":"x"},{"role":"tool","content":[{"output":"r"},{"output":[]}]}])", ""},
+        MessageCase{R"([{"role":"user","content":"x"},{"role":"tool","content":[{"output":[{"type":"image_url"}]}]}])",
+                    "messages[1].content[0].output[0].type"},
+        MessageCase{
+            R"([{"role":"user","content":"x"},{"role":"tool","content":[{"output":"r"},{"type":"text","text":"s"}]}])",
+            "messages[1].content[1].output"},
+        MessageCase{
+            R"([{"role":"user","content":"x"},{"role":"tool","content":[{"type":"text","text":"s"},{"output":"r"}]}])",
+            "messages[1].content[1].type"},
         MessageCase{R"([{"role":"user","content":"x"},{"role":"tool"}])", "messages[1].content"},
         MessageCase{R"([{"role":"user"}])", "messages[0].content"},
         MessageCase{R"([{"role":"user","content":null}])", "messages[0].content"},
@@ -242,6 +251,26 @@ INSTANTIATE_TEST_SUITE_P(
             "messages[1].audio"},
         MessageCase{R"([{"role":"assistant","content":null,"reasoning":"r"},{"role":"user","content":"z"}])", ""},
         MessageCase{R"([{"role":"assistant"},{"role":"user","content":"z"}])", "messages[0].content"}));
+
+TEST(Messages, MembersThatNobodyReadsAreListedOrRefused) {
+  const std::string members =
+      R"("messages":[{"role":"user","name":"joe","content":[{"type":"text","text":"x","cache_control":{}}]},)"
+      R"({"role":"user","name":"ann","content":"x","refusal":null},)"
+      R"({"role":"assistant","content":null,"refusal":"no","audio":null,"tool_calls":[)"
+      R"({"index":0,"id":"c","type":"function","function":{"name":"f","arguments":"{}","more":1}}]},)"
+      R"({"role":"tool","tool_call_id":"c","content":"r","is_error":true}],)"
+      R"("tools":[{"type":"function","cached":1,"function":{"name":"f","anything":"is in the prompt"}}])";
+  const auto request = Chat(members, /*base=*/false);
+  ASSERT_TRUE(request.ok()) << request.status().message();
+  EXPECT_EQ(request->unknown_fields,
+            (std::vector<std::string>{"messages[].name", "messages[].content[].cache_control", "messages[].refusal",
+                                      "messages[].tool_calls[].index", "messages[].tool_calls[].function.more",
+                                      "messages[].is_error", "tools[].cached"}));
+  const auto strict = Chat(members, /*base=*/false, /*strict=*/true);
+  EXPECT_EQ(strict.status().param(), "messages[0].name");
+  const auto known = Chat(R"("messages":[{"role":"user","content":"x","name":null}])", /*base=*/false, /*strict=*/true);
+  EXPECT_TRUE(known.ok()) << known.status().message();
+}
 
 TEST(Messages, TooManyAreRefusedBeforeTheRestIsRead) {
   std::string body = R"({"messages":[)";
