@@ -44,7 +44,7 @@ std::string ListText(const std::vector<std::string>& list) {
 }
 
 bool IsStatusRoute(const std::string& path) {
-  return path == "/health/live" || path == "/metrics" || path == "/stats" || path == "/server_info";
+  return path == "/health" || path == "/health/live" || path == "/metrics" || path == "/stats" || path == "/server_info";
 }
 
 }  // namespace
@@ -59,7 +59,8 @@ Gateway::Gateway(const GatewayConfig& config)
                 .served_names = config.served_name,
                 .strict = config.strict,
                 .request_timeout = config.request_timeout,
-                .keep_alive = config.keep_alive},
+                .keep_alive = config.keep_alive,
+                .draining = &draining_},
       server_(ServerOptionsOf(config, metrics_, router_),
               [this](const http::HttpRequest& request) { return Answer(request); }) {
   if (!config_.model_dir.empty()) {
@@ -127,6 +128,9 @@ void Gateway::Serve(const StopSignal& stop) {
   Log(LogLevel::kInfo, "stopped");
 }
 
-void Gateway::Drain() { server_.Drain(Deadline::After(config_.drain_timeout), IsStatusRoute); }
+void Gateway::Drain() {
+  draining_ = true;
+  server_.Drain(Deadline::After(config_.drain_timeout), IsStatusRoute);
+}
 
 }  // namespace hearth

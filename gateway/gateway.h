@@ -33,6 +33,7 @@ class Gateway {
   const GatewayConfig config_;
   GatewayMetrics metrics_;
   serving::ModelTextHolder text_;
+  std::atomic<bool> draining_{false};
   std::vector<std::atomic<bool>> ready_;  // by worker
   engine::WorkerPool workers_;            // its threads use everything above
   serving::Services services_;            // what handlers see of the parts above

@@ -90,6 +90,8 @@ Status GenerationRun::Fail(Status status) {
   if (status.code() == StatusCode::kUnavailable) {
     services_.workers.Hint(worker_);
     status = Unavailable("the worker is not available: ", status.message());
+  } else if (status.code() == StatusCode::kDeadlineExceeded) {
+    status = TookTooLong(services_);
   }
   for (Choice& choice : choices_) SetPhase(choice, Phase::kEnded);
   Log(LogLevel::kWarning, "generation_failed", {{"request", request_id_}, {"status", status.ToString()}});

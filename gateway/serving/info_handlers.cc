@@ -111,6 +111,8 @@ http::HttpResponse HandleHealth(const Services& services, const http::HttpReques
     body["max_model_len"] = info.max_model_len;
   } else if (state == "loading") {
     body["load"] = LoadJson(info.load);
+  } else if (state == "draining" && view->ready()) {
+    body["problem"] = "the gateway is draining: it takes no new requests";
   } else if (const Result<ReadyModel> model = RequireReady(services); !model.ok()) {
     body["problem"] = model.status().message();
   }

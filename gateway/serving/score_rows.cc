@@ -19,6 +19,7 @@ Result<std::vector<engine::ScoreRow>> ScoreRows(const Services& services, const 
     services.workers.Hint(worker);
     return Unavailable("the worker is not available: ", status.message());
   }
+  if (status.code() == StatusCode::kDeadlineExceeded) return TookTooLong(services);
   if (!status.ok()) return status;
   if (!in_order || rows.size() != spec.ids.size() - spec.first_row) {
     return Internal("the worker scored ", rows.size(), " rows, expected ", spec.ids.size() - spec.first_row);

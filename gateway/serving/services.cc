@@ -25,6 +25,7 @@ Status CheckText(const engine::WorkerView& worker, const Services& services) {
 }  // namespace
 
 std::string StateWord(const Services& services) {
+  if (services.draining != nullptr && *services.draining) return "draining";
   const auto view = services.workers.view();
   if (view->ready() && !CheckText(*view, services).ok()) return "no_tokenizer";
   return engine::StateWord(*view);
@@ -69,6 +70,11 @@ std::vector<std::string> ServedNames(const Services& services) {
     add("glm-5.3-flash");
   }
   return names;
+}
+
+Status TookTooLong(const Services& services) {
+  return DeadlineExceeded("the request took longer than ", services.request_timeout.count() / 1000.0,
+                          " s, queueing included; see --request-timeout");
 }
 
 Status CheckModelName(const Services& services, const std::string& name) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -23,6 +24,7 @@ struct Services {
   bool strict = false;
   std::chrono::milliseconds request_timeout{3'600'000};
   std::chrono::milliseconds keep_alive{5'000};  // longest silence of a stream
+  const std::atomic<bool>* draining = nullptr;  // this gateway takes no new requests; null: never
 };
 
 // The model that at least one worker serves, with its text side.
@@ -45,11 +47,14 @@ std::string StateWord(const Services& services);
 // The names of --served-name; the bundled model also answers to its own two.
 std::vector<std::string> ServedNames(const Services& services);
 
-// kNotFound for a name that is not served. The empty name is the first served one.
+// kDeadlineExceeded that names the limit.
+Status TookTooLong(const Services& services);
+
+// kNotFound for a name that is not served. The empty name, of a request without one, is the first served one.
 Status CheckModelName(const Services& services, const std::string& name);
 
-// kFailedPrecondition when a text of so many bytes cannot fit the context however it is cut into tokens: what is far too
-// long is refused before the work of tokenizing it.
+// kFailedPrecondition when a text of so many bytes cannot fit the context however it is cut into tokens: what is far
+// too long is refused before the work of tokenizing it.
 Status CheckTextLength(const ReadyModel& model, size_t bytes, const std::string& param);
 // kFailedPrecondition with both numbers when the prompt leaves no room for a token; kInvalidArgument for ids outside
 // the vocabulary and for an empty prompt.

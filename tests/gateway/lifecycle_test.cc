@@ -227,6 +227,21 @@ TEST_F(Lifecycle, FailureInMidStreamIsAnErrorEvent) {
   EXPECT_EQ(events.back(), "[DONE]");
 }
 
+TEST_F(Lifecycle, ARequestThatTakesTooLongNamesTheOption) {
+  director_ = [](const engine::GenerateSpec&) {
+    Script script = Saying("one two");
+    script.hang_at_end = true;
+    return script;
+  };
+  config_.request_timeout = std::chrono::milliseconds(200);
+  Start();
+  const HttpReply reply = Post("/v1/chat/completions", Chat("Hi"));
+  EXPECT_EQ(reply.status, 504);
+  const Json error = Json::parse(reply.body)["error"];
+  EXPECT_EQ(error["code"], "timeout");
+  EXPECT_NE(error["message"].get<std::string>().find("--request-timeout"), std::string::npos) << error;
+}
+
 TEST_F(Lifecycle, DrainLetsRunningStreamsEnd) {
   std::atomic<bool> go_on{false};
   director_ = [&](const engine::GenerateSpec&) {
@@ -239,7 +254,9 @@ TEST_F(Lifecycle, DrainLetsRunningStreamsEnd) {
   ASSERT_TRUE(Eventually([this] { return worker_->running() == 1; }));
   std::thread drain([this] { gateway_->Drain(); });
   EXPECT_TRUE(Eventually([this] { return Get("/health").status == 503; }));
+  EXPECT_EQ(Json::parse(Get("/health").body)["state"], "draining");
   EXPECT_EQ(Post("/v1/chat/completions", Chat("Hi")).status, 503);
+  EXPECT_EQ(Get("/v1/models").status, 503);
   EXPECT_EQ(Get("/health/live").status, 200);
   go_on = true;
   const HttpReply reply = probe.Receive();
