@@ -134,8 +134,10 @@ def check(shape, seed, binary, backend):
         maker.build()
         maker.write(directory)
         exl3 = expand(maker, directory, os.path.join(folder, "expanded"))
-        reference = Reference(os.path.join(folder, "expanded"), exl3)
         tokens = [int(t) for t in np.random.default_rng(seed).integers(0, maker.cfg["vocab_size"], TOKENS)]
+        engine = [engine_logits(binary, directory, tokens, decode_from, backend, os.path.join(folder, "logits"))
+                  for _, decode_from in RUNS]
+        reference = Reference(os.path.join(folder, "expanded"), exl3)
         want = reference.logits(tokens)
         moved = [Agreement(want, reference.logits(tokens, FP32_ERROR, draw)).rows_moved for draw in (1, 2)]
         sure = np.maximum(*moved) <= LIMIT
@@ -143,8 +145,7 @@ def check(shape, seed, binary, backend):
         if exl3 and backend == "cuda":
             draws = [Agreement(want, reference.logits(tokens, FP16_ERROR, draw, True)) for draw in (1, 2, 3)]
         good = True
-        for run, decode_from in RUNS:
-            got = engine_logits(binary, directory, tokens, decode_from, backend, os.path.join(folder, "logits"))
+        for (run, decode_from), got in zip(RUNS, engine):
             if draws and decode_from > 0:
                 result = Agreement(want, got)
                 most = {what: 2 * max(getattr(d, what) for d in draws) for what in ("rms", "median", "kl")}
