@@ -44,7 +44,8 @@ std::string ListText(const std::vector<std::string>& list) {
 }
 
 bool IsStatusRoute(const std::string& path) {
-  return path == "/health" || path == "/health/live" || path == "/metrics" || path == "/stats" || path == "/server_info";
+  return path == "/health" || path == "/health/live" || path == "/metrics" || path == "/stats" ||
+         path == "/server_info";
 }
 
 }  // namespace

@@ -165,7 +165,8 @@ struct OutputParser::Impl {
   }
 
   void InContent(const TagPiece& piece) {
-    const bool nothing_yet = output.content.empty() && output.calls.empty();
+    // An answer of a form begins where the thinking ends: its first characters may look like a tag.
+    const bool nothing_yet = !text_or_calls && output.content.empty() && output.calls.empty();
     const bool may_call = tools_active && (!text_or_calls || output.content.empty());
     if (piece.tag == Tag::kToolCall && may_call) {
       OpenCall(/*from_reasoning=*/false);

@@ -38,8 +38,9 @@ struct ParsedOutput {
 class OutputParser {
  public:
   enum class Start { kReasoning, kContent };
-  // `tools` is the request's array (or null). With `tools_active` false tags are text; with `text_or_calls` they are
-  // text once the content has begun: the answer is either.
+  // `tools` is the request's array (or null). With `tools_active` false those of calls are text. With `text_or_calls`
+  // the answer is either: outside of the reasoning those of thinking are text, and those of calls once content has
+  // begun.
   OutputParser(Start start, const nlohmann::ordered_json& tools, bool tools_active, bool text_or_calls = false);
   OutputParser(OutputParser&&) noexcept;
   OutputParser& operator=(OutputParser&&) noexcept;

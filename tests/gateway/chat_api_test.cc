@@ -261,6 +261,21 @@ TEST_F(ChatApi, TemplateIsShownWithoutGenerating) {
   EXPECT_TRUE(worker_->seen().empty());
 }
 
+TEST_F(ChatApi, AnEnforcedAnswerMayLookLikeATag) {
+  Start();
+  for (const std::string text : {"<think>", "</think> and more"}) {
+    for (const bool thinks : {true, false}) {
+      director_ = [&](const engine::GenerateSpec&) { return Saying((thinks ? "thought</think>" : "") + text); };
+      Json request = Chat("Hi");
+      request["guided_choice"] = {text, "x"};
+      request["enable_thinking"] = thinks;
+      const Json message = Json::parse(Post("/v1/chat/completions", request).body)["choices"][0]["message"];
+      EXPECT_EQ(message["content"], text);
+      EXPECT_EQ(message["reasoning_content"], thinks ? Json("thought") : Json());
+    }
+  }
+}
+
 TEST_F(ChatApi, UnknownFieldsAreListedOrRefused) {
   Start();
   Json request = Chat("Hi");
