@@ -104,7 +104,12 @@ void ApplyCommandLine(const CommandLine& line, const OptionTable& table, Problem
     if (found == given.end()) continue;
     const GivenValue& value = found->second;
     problems.NoteSource(option.spec.flag, value.source, option.spec.secret ? "***" : value.text);
-    if (!option.read(value.text)) problems.Add(option.spec.flag, value.text, option.expected);
+    if (option.spec.secret && value.text.empty()) {
+      // A variable that a script forgot to set must not open the server.
+      problems.Add(option.spec.flag, value.text, "a value; leave the flag out for none");
+    } else if (!option.read(value.text)) {
+      problems.Add(option.spec.flag, value.text, option.expected);
+    }
   }
 }
 

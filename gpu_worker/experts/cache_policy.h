@@ -4,7 +4,7 @@
 
 #include "gpu_worker/experts/frequency.h"
 #include "gpu_worker/experts/half_life_tuner.h"
-#include "gpu_worker/experts/host_device.h"
+#include "kernels/cuda/host_device.h"
 
 // What the expert cache decides: which slot holds which expert, who is evicted, who is let in. Plain arrays and plain
 // functions without any allocation, so the same text is compiled for host and device. The caller moves the bytes.

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "gpu_worker/experts/host_device.h"
+#include "kernels/cuda/host_device.h"
 
 // Decayed pick counts. An expert's count halves every `half_life` tokens. It is kept as a binary logarithm relative to
 // a clock that counts half-lives: log2(sum over picks of 2^(time of the pick)). Scores of different experts compare

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "gpu_worker/experts/host_device.h"
+#include "kernels/cuda/host_device.h"
 
 // Finds the half-life that foresees the picks. Each candidate predicts, for a sample of the experts, the chance of
 // being picked at the next token: the decayed count over the decayed number of tokens so far (its mass, which rises to

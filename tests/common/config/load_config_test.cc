@@ -51,6 +51,11 @@ TEST(LoadConfig, OwnVariableBeatsTheOriginsAndEmptyOnesCountAsUnset) {
   EXPECT_EQ(Parse({}, {{"HEARTH_CONTEXT_LENGTH", ""}}).context, 4096u);
 }
 
+TEST(LoadConfig, AnEmptySecretIsRefused) {
+  EXPECT_THAT(ErrorOf({"--api-key="}), HasSubstr("--api-key"));
+  EXPECT_EQ(Parse({}, {{"HEARTH_API_KEY", ""}}).api_key, "");  // unset
+}
+
 TEST(LoadConfig, LastFlagWinsWhateverItsSpelling) {
   EXPECT_EQ(Parse({"-cs", "1", "--context-length=2", "-cs=3"}).context, 3u);
   EXPECT_EQ(Parse({"-m", "a", "--model", "b"}).model, "b");
