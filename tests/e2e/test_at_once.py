@@ -37,6 +37,8 @@ class AtOnce(unittest.TestCase):
             figures.result(10)
             wait_for(lambda: server.stats()["requests_running"] == 0, 10, "who has left uses nothing")
             self.drains("worker")
+            # Else the old worker's last answer would count as the new one's.
+            wait_for(lambda: server.health()[0] == 503, 10, "the gateway notices that the worker has gone")
             server.start("worker")
             server.wait_ready(with_tier=True)
             self.drains("gateway")
