@@ -50,7 +50,7 @@ std::string RegisterHost(void* memory, size_t bytes) {
   CudaOrDie(cudaHostGetDevicePointer(&device, memory, 0), "cudaHostGetDevicePointer");
   if (device == memory) return "";
   CudaOrDie(cudaHostUnregister(memory), "cudaHostUnregister");
-  return "this GPU sees registered host memory under another address, which is not implemented";
+  return "this GPU sees registered host memory under another address than the host does, so it cannot read experts in place";
 }
 void UnregisterHost(void* memory) { CudaOrDie(cudaHostUnregister(memory), "cudaHostUnregister"); }
 
