@@ -6,9 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/cuda/cuda_check.h"
-#include "kernels/cuda_backend.h"
-#include "kernels/device_array.h"
+#include "bench/kernels/cuda_op_timing.h"
 
 // Speed of mixer, norms and KDA on the GPU at the real model's shapes: median of 25 calls between CUDA events. Inputs
 // rotate through copies that together exceed the cache, as consecutive layers do. The share is of a device copy
@@ -17,6 +15,10 @@
 
 namespace {
 
+using hearth::bench::kRepeats;
+using hearth::bench::MeasureCopyRate;
+using hearth::bench::Median;
+using hearth::bench::Stream;
 using hearth::kernels::Backend;
 using hearth::kernels::CudaBackend;
 using hearth::kernels::CudaOrDie;
@@ -25,66 +27,22 @@ using hearth::kernels::Dim;
 
 constexpr Dim kHidden = 4096, kStreams = 4, kHeads = 64, kHeadDim = 128, kTaps = 4, kWidth = kHeads * kHeadDim;
 constexpr Dim kProducts = 2 * kStreams + kStreams * kStreams;
-constexpr size_t kRotated = size_t{256} << 20;
-constexpr int kRepeats = 25;
 
-cudaStream_t Stream() { return static_cast<cudaStream_t>(CudaBackend().stream); }
-
-// `count` floats of small values, in as many copies as exceed the cache (one when a copy does so alone).
-class Values {
+// `count` floats of small values.
+class Values : public hearth::bench::Values<float> {
  public:
   explicit Values(Dim count, float low = -1.0f, float high = 1.0f)
-      : count_((count + 63) / 64 * 64), array_(CudaBackend()) {
-    copies_ = std::clamp<Dim>(static_cast<Dim>(kRotated / (count_ * sizeof(float))), 1, 64);
-    std::vector<float> host(static_cast<size_t>(count_));
-    uint32_t state = 1;
-    for (float& v : host) {
-      state = state * 1664525u + 1013904223u;
-      v = low + (high - low) * static_cast<float>(state >> 8) * 0x1p-24f;
-    }
-    array_.Grow(copies_ * count_);
-    for (Dim i = 0; i < copies_; ++i) {
-      CudaOrDie(cudaMemcpy(At(i), host.data(), host.size() * sizeof(float), cudaMemcpyDefault), "cudaMemcpy");
-    }
-  }
-  float* At(Dim call) const { return array_.data() + call % copies_ * count_; }
-
- private:
-  Dim count_, copies_ = 1;
-  DeviceArray<float> array_;
+      : hearth::bench::Values<float>(count, [low, high, state = uint32_t{1}](Dim) mutable {
+          state = state * 1664525u + 1013904223u;
+          return low + (high - low) * static_cast<float>(state >> 8) * 0x1p-24f;
+        }) {}
 };
-
-// Median microseconds of call(i).
-double Median(const std::function<void(Dim)>& call) {
-  cudaEvent_t begin, end;
-  CudaOrDie(cudaEventCreate(&begin), "cudaEventCreate");
-  CudaOrDie(cudaEventCreate(&end), "cudaEventCreate");
-  std::vector<float> times;
-  for (int i = -3; i < kRepeats; ++i) {
-    CudaOrDie(cudaEventRecord(begin, Stream()), "cudaEventRecord");
-    call(i + 3);
-    CudaOrDie(cudaEventRecord(end, Stream()), "cudaEventRecord");
-    CudaOrDie(cudaEventSynchronize(end), "cudaEventSynchronize");
-    float ms = 0;
-    CudaOrDie(cudaEventElapsedTime(&ms, begin, end), "cudaEventElapsedTime");
-    if (i >= 0) times.push_back(ms * 1e3f);
-  }
-  cudaEventDestroy(begin);
-  cudaEventDestroy(end);
-  std::nth_element(times.begin(), times.begin() + kRepeats / 2, times.end());
-  return times[kRepeats / 2];
-}
 
 double g_copy_rate = 0;  // bytes read and written per microsecond
 
 void MeasureCopy() {
-  const Dim count = 64 << 20;
-  const Values from(count), to(count);
-  const double us = Median([&](Dim) {
-    CudaOrDie(cudaMemcpyAsync(to.At(0), from.At(0), count * sizeof(float), cudaMemcpyDefault, Stream()), "copy");
-  });
-  g_copy_rate = 2.0 * static_cast<double>(count * sizeof(float)) / us;
-  std::printf("%-14s %38s %9.1f us  %8.1f GB/s\n", "device copy", "256 MiB", us, g_copy_rate * 1e-3);
+  g_copy_rate = MeasureCopyRate();
+  std::printf("%-14s %38s %8.1f GB/s\n", "device copy", "256 MiB", g_copy_rate * 1e-3);
 }
 
 void Report(const char* op, const std::string& shape, Dim rows, double bytes, double flops,

@@ -7,9 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/cuda/cuda_check.h"
-#include "kernels/cuda_backend.h"
-#include "kernels/device_array.h"
+#include "bench/kernels/cuda_op_timing.h"
 
 // Speed of latent attention, indexer, router and combine on the GPU at the real model's shapes: median of 25 calls
 // between CUDA events. Inputs rotate through copies that together exceed the cache, as consecutive layers do. Ceilings
@@ -23,6 +21,10 @@ double LaunchMmaOnly(cudaStream_t stream, float* out, int blocks);  // mma_ceili
 
 namespace {
 
+using hearth::bench::MeasureCopyRate;
+using hearth::bench::Median;
+using hearth::bench::Stream;
+using hearth::bench::Values;
 using hearth::kernels::Backend;
 using hearth::kernels::CudaBackend;
 using hearth::kernels::CudaOrDie;
@@ -34,30 +36,6 @@ using hearth::kernels::RowPages;
 
 constexpr Dim kHidden = 4096, kHeads = 64, kRank = 512, kPool = 4, kPools = 512, kPageTokens = 256;
 constexpr Dim kIndexHeads = 32, kIndexDim = 128, kExperts = 288, kTopK = 8, kContext = 131072;
-constexpr size_t kRotated = size_t{256} << 20;
-constexpr int kRepeats = 25;
-
-cudaStream_t Stream() { return static_cast<cudaStream_t>(CudaBackend().stream); }
-
-// `count` numbers made by make(i), in as many copies as exceed the cache (one when a copy does so alone).
-template <typename T>
-class Values {
- public:
-  Values(Dim count, const std::function<T(Dim)>& make) : count_((count + 63) / 64 * 64), array_(CudaBackend()) {
-    copies_ = std::clamp<Dim>(static_cast<Dim>(kRotated / (static_cast<size_t>(count_) * sizeof(T))), 1, 64);
-    std::vector<T> host(static_cast<size_t>(count_));
-    for (Dim i = 0; i < count; ++i) host[i] = make(i);
-    array_.Grow(copies_ * count_);
-    for (Dim i = 0; i < copies_; ++i) {
-      CudaOrDie(cudaMemcpy(At(i), host.data(), host.size() * sizeof(T), cudaMemcpyDefault), "cudaMemcpy");
-    }
-  }
-  T* At(Dim call) const { return array_.data() + call % copies_ * count_; }
-
- private:
-  Dim count_, copies_ = 1;
-  DeviceArray<T> array_;
-};
 
 uint32_t Hash(Dim i) { return static_cast<uint32_t>((static_cast<uint64_t>(i) + 1) * 0x9E3779B97F4A7C15u >> 40); }
 // In [-1, 1).
@@ -65,40 +43,15 @@ float Random(Dim i) { return static_cast<float>(Hash(i)) * 0x1p-23f - 1.0f; }
 // f16 bits of numbers of size 0.5 to 1, of either sign.
 uint16_t RandomF16(Dim i) { return static_cast<uint16_t>(0x3800u | (Hash(i) & 0x83FFu)); }
 
-double Median(const std::function<void(Dim)>& call) {
-  cudaEvent_t begin, end;
-  CudaOrDie(cudaEventCreate(&begin), "cudaEventCreate");
-  CudaOrDie(cudaEventCreate(&end), "cudaEventCreate");
-  std::vector<float> times;
-  for (int i = -3; i < kRepeats; ++i) {
-    CudaOrDie(cudaEventRecord(begin, Stream()), "cudaEventRecord");
-    call(i + 3);
-    CudaOrDie(cudaEventRecord(end, Stream()), "cudaEventRecord");
-    CudaOrDie(cudaEventSynchronize(end), "cudaEventSynchronize");
-    float ms = 0;
-    CudaOrDie(cudaEventElapsedTime(&ms, begin, end), "cudaEventElapsedTime");
-    if (i >= 0) times.push_back(ms * 1e3f);
-  }
-  cudaEventDestroy(begin);
-  cudaEventDestroy(end);
-  std::nth_element(times.begin(), times.begin() + kRepeats / 2, times.end());
-  return times[kRepeats / 2];
-}
-
 double g_copy_rate = 0, g_product_rate = 0;  // bytes and f16 operations per microsecond
 
 void MeasureCeilings() {
-  const Dim count = 64 << 20;
-  DeviceArray<float> from(CudaBackend()), to(CudaBackend());
-  from.Grow(count);
-  to.Grow(count);
-  const double us = Median([&](Dim) {
-    CudaOrDie(cudaMemcpyAsync(to.data(), from.data(), count * sizeof(float), cudaMemcpyDefault, Stream()), "copy");
-  });
-  g_copy_rate = 2.0 * static_cast<double>(count * sizeof(float)) / us;
+  g_copy_rate = MeasureCopyRate();
+  DeviceArray<float> sums(CudaBackend());
+  sums.Grow(Dim{64} << 20);
   double operations = 0;
   const int blocks = hearth::kernels::DescribeCudaDevice().multiprocessors * 4;
-  const double mma_us = Median([&](Dim) { operations = hearth::bench::LaunchMmaOnly(Stream(), to.data(), blocks); });
+  const double mma_us = Median([&](Dim) { operations = hearth::bench::LaunchMmaOnly(Stream(), sums.data(), blocks); });
   g_product_rate = operations / mma_us;
   std::printf("ceilings: device copy %.1f GB/s, mma.sync alone %.1f TFLOP/s\n", g_copy_rate * 1e-3,
               g_product_rate * 1e-6);
@@ -109,7 +62,8 @@ void Report(const char* op, const std::string& shape, Dim rows, double bytes, do
   const double us = Median(call);
   std::printf("%-16s %-32s rows %5lld %10.1f us  %9.2f MB  %8.1f GB/s  %5.1f %% of copy", op, shape.c_str(),
               static_cast<long long>(rows), us, bytes * 1e-6, bytes / us * 1e-3, 100.0 * bytes / us / g_copy_rate);
-  if (flops > 0) std::printf("  %7.2f TFLOP/s, %5.1f %% of mma", flops / us * 1e-6, 100.0 * flops / us / g_product_rate);
+  if (flops > 0)
+    std::printf("  %7.2f TFLOP/s, %5.1f %% of mma", flops / us * 1e-6, 100.0 * flops / us / g_product_rate);
   std::printf("\n");
   std::fflush(stdout);
 }
