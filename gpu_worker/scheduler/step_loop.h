@@ -34,8 +34,9 @@ class StepLoop {
   StepLoop(StepEngine& engine, LoopObserver& observer, Options options);
   ~StepLoop();
 
-  // `ready` is called on the step thread whenever the generation has a new output, possibly before Submit returns. It
-  // must be quick and must not destroy the generation.
+  // `ready` is called on the step thread whenever the generation has a new output, possibly before Submit returns and
+  // possibly after the reader has taken that output, so what it touches must outlive the generation. It must be quick
+  // and must not destroy the generation.
   Result<Generation> Submit(RequestSpec spec, std::function<void()> ready);
   void Cancel(Request& request);
 

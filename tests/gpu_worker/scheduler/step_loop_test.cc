@@ -13,14 +13,15 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Reads a generation to its end.
+// Reads a generation to its end. What `ready` touches outlives the reader: the outcome can be read before the call that
+// announces it.
 class Reader {
  public:
   std::function<void()> Ready() {
-    return [this] {
-      std::lock_guard lock(mutex_);
-      news_ = true;
-      cv_.notify_one();
+    return [news = news_] {
+      std::lock_guard lock(news->mutex);
+      news->here = true;
+      news->cv.notify_one();
     };
   }
   Received ReadAll(Generation& generation) {
@@ -28,20 +29,23 @@ class Reader {
     while (received.outcomes == 0) {
       while (auto output = generation.Next()) received.Take(*std::move(output));
       if (received.outcomes > 0) break;
-      std::unique_lock lock(mutex_);
-      if (!cv_.wait_for(lock, 30s, [this] { return news_; })) {
+      std::unique_lock lock(news_->mutex);
+      if (!news_->cv.wait_for(lock, 30s, [this] { return news_->here; })) {
         ADD_FAILURE() << "no news";
         return received;
       }
-      news_ = false;
+      news_->here = false;
     }
     return received;
   }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable cv_;
-  bool news_ = false;
+  struct News {
+    std::mutex mutex;
+    std::condition_variable cv;
+    bool here = false;
+  };
+  const std::shared_ptr<News> news_ = std::make_shared<News>();
 };
 
 StepLoop::Options WithQueue(size_t capacity) {
