@@ -106,6 +106,7 @@ void ModelEngine::StartTier(const std::string& home_dir) {
   options.link_dir = home_dir;
   options.home_path = loaded_->home.path();
   options.fingerprint = home().fingerprint();
+  options.memory = backend().memory;
   options.int16_welcome = !kernels_.on_host();
   options.layers = home().layers();
   options.experts = home().experts();

@@ -20,6 +20,9 @@ void Copy(void*, void* to, const void* from, size_t bytes) {
 void Zero(void*, void* to, size_t bytes) {
   if (bytes > 0) std::memset(to, 0, bytes);
 }
+void CopyPieces(void* stream, const CopyPiece* pieces, int count) {
+  for (int i = 0; i < count; ++i) Copy(stream, pieces[i].to, pieces[i].from, pieces[i].bytes);
+}
 
 using Instant = std::chrono::steady_clock::time_point;
 
@@ -43,6 +46,7 @@ const MemoryOps& HostMemoryOps() {
                              .copy = Copy,
                              .upload = Copy,
                              .download = Copy,
+                             .copy_pieces = CopyPieces,
                              .synchronize = [](void*) {}};
   return ops;
 }

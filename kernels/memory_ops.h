@@ -5,6 +5,13 @@
 
 namespace hearth::kernels {
 
+// Bytes that change place. The size and both addresses are multiples of 4.
+struct CopyPiece {
+  void* to = nullptr;
+  const void* from = nullptr;
+  size_t bytes = 0;
+};
+
 // The memory that a backend's ops read and write. On the host it is ordinary memory and every call is done when it
 // returns; with CUDA, calls are ordered on `stream`.
 struct MemoryOps {
@@ -28,6 +35,10 @@ struct MemoryOps {
   void (*upload)(void* stream, void* to, const void* from, size_t bytes) = nullptr;
   // The bytes are there after `synchronize`.
   void (*download)(void* stream, void* to, const void* from, size_t bytes) = nullptr;
+  // Small pieces between the device and pinned or registered host memory, either way and all at once: a kernel moves
+  // them, so that they neither wait for a copy engine nor cost one transfer each. Host memory must stay as it is until
+  // the stream has passed the call.
+  void (*copy_pieces)(void* stream, const CopyPiece* pieces, int count) = nullptr;
   void (*synchronize)(void* stream) = nullptr;
 };
 

@@ -66,7 +66,7 @@ void Run(const Options& o) {
   identity.worker_pid = ::getpid();
   identity.worker_instance = identity.attachment = 1;
   const LinkGeometry geometry{.hidden = 4096, .max_rows = 8, .max_picks = 64, .max_experts = 8, .slots = 4};
-  const auto region = *LinkAttachment::Create("/dev/shm", geometry, identity);
+  const auto region = *LinkAttachment::Create("/dev/shm", geometry, identity, kernels::HostMemoryOps());
   region->Unlink();
   LinkLane lane;
   lane.Attach(region);

@@ -27,8 +27,9 @@ enum class CpuOutcome { kDone, kLate, kGone };
 
 struct CpuResult {
   CpuOutcome outcome = CpuOutcome::kGone;
-  const float* rows = nullptr;  // kDone: [picks, hidden] in the job's order of experts and picks; valid until Publish
-  double daemon_seconds = 0;    // kDone: what the daemon says it took
+  // kDone: [picks, hidden] in the job's order of experts and picks. Valid until Publish, readable by copy_pieces.
+  const float* rows = nullptr;
+  double daemon_seconds = 0;  // kDone: what the daemon says it took
 };
 
 // The executor's view of cpu_tier: at most one job in flight. Publish and Wait belong to the step thread.

@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kBeatEvery = 100ms;
 constexpr auto kDaemonSilence = 500ms;
-constexpr auto kNoSlotFor = 1s;  // a daemon that beats but ends no job is as good as dead
+constexpr auto kNoSlotFor = 1s;       // a daemon that beats but ends no job is as good as dead
 constexpr auto kConnectTime = 200ms;  // of one try; the end of this object waits for it
 constexpr auto kCallTime = 2s;
 constexpr auto kFarewellTime = 300ms;
@@ -113,7 +113,8 @@ bool CpuTierClient::TryAttach() {
   identity.worker_pid = ::getpid();
   identity.worker_instance = instance_;
   identity.attachment = ++attempts_;
-  Result<std::shared_ptr<LinkAttachment>> made = LinkAttachment::Create(options_.link_dir, options_.geometry, identity);
+  Result<std::shared_ptr<LinkAttachment>> made =
+      LinkAttachment::Create(options_.link_dir, options_.geometry, identity, *options_.memory);
   if (!made.ok()) {
     NotAttached(made.status().message());
     return false;

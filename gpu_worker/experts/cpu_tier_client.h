@@ -28,6 +28,7 @@ struct CpuTierClientOptions {
   LinkGeometry geometry;  // slots 0: four
   uint32_t home_layout_version = kHomeLayoutVersion;
   uint32_t link_version = kLinkVersion;
+  const kernels::MemoryOps* memory = &kernels::HostMemoryOps();  // of the device that reads results
   bool int16_welcome = false;  // the device's own experts are not those of the fp32 kernel
 };
 

@@ -199,16 +199,16 @@ void LaneExecutor::FinishCpu(const MoeStep& step) {
 
 void LaneExecutor::CopyRows(const MoeStep& step, const float* rows) {
   const auto hidden = static_cast<size_t>(home_.hidden());
+  cpu_rows_.clear();
   for (size_t g = 0; g < sources_.size(); ++g) {
     if (sources_[g] != Source::kCpu) continue;
-    const PickGroup& group = picks_.groups()[g];
-    for (int32_t row : picks_.out_rows(group)) {
-      backend_.memory->upload(backend_.stream, step.pick_out + static_cast<size_t>(row) * hidden, rows,
-                              hidden * sizeof(float));
+    for (int32_t row : picks_.out_rows(picks_.groups()[g])) {
+      cpu_rows_.push_back({step.pick_out + static_cast<size_t>(row) * hidden, rows, hidden * sizeof(float)});
       rows += hidden;
     }
-    stats_.picks.cpu.Add(static_cast<uint64_t>(group.picks));
   }
+  backend_.memory->copy_pieces(backend_.stream, cpu_rows_.data(), static_cast<int>(cpu_rows_.size()));
+  stats_.picks.cpu.Add(cpu_rows_.size());
 }
 
 // Late, never wrong: the same step computes the daemon's picks itself.

@@ -77,6 +77,7 @@ class LaneExecutor : public MoeExecutor {
   std::vector<Source> sources_;
   std::vector<int32_t> pinned_;
   std::vector<CpuJob::Expert> cpu_experts_;
+  std::vector<kernels::CopyPiece> cpu_rows_;
   double cpu_weight_ = 0;
   bool published_ = false;
   Deadline cpu_deadline_ = Deadline::Never();

@@ -19,7 +19,8 @@ const std::string kPrefix = "hearth-link-";
 }  // namespace
 
 Result<std::shared_ptr<LinkAttachment>> LinkAttachment::Create(const std::string& dir, const LinkGeometry& geometry,
-                                                               const LinkIdentity& identity) {
+                                                               const LinkIdentity& identity,
+                                                               const kernels::MemoryOps& memory) {
   const Result<LinkLayout> layout = ComputeLinkLayout(geometry);
   if (!layout.ok()) return layout.status();
   const std::string path = StrCat(dir, "/", kPrefix, ::getpid(), "-", identity.attachment);
@@ -30,10 +31,18 @@ Result<std::shared_ptr<LinkAttachment>> LinkAttachment::Create(const std::string
     return status;
   }
   const LinkView view = LinkView::Initialize(file->bytes(), *layout, identity);
-  return std::shared_ptr<LinkAttachment>(new LinkAttachment(*std::move(file), view));
+  const std::string refusal = memory.register_host(file->bytes().data(), file->bytes().size());
+  if (!refusal.empty()) {
+    file->Remove();
+    return ResourceExhausted("link region: ", refusal);
+  }
+  return std::shared_ptr<LinkAttachment>(new LinkAttachment(*std::move(file), view, memory));
 }
 
-LinkAttachment::~LinkAttachment() { file_.Remove(); }
+LinkAttachment::~LinkAttachment() {
+  memory_.unregister_host(file_.bytes().data());
+  file_.Remove();
+}
 
 void LinkAttachment::GiveUp() {
   gone_.store(true, std::memory_order_release);

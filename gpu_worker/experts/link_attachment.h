@@ -8,6 +8,7 @@
 #include "common/base/result.h"
 #include "common/expert_link/link_view.h"
 #include "common/ipc/shared_file.h"
+#include "kernels/memory_ops.h"
 
 namespace hearth {
 
@@ -15,9 +16,10 @@ namespace hearth {
 // next attachment has a new one, so a late writer reaches only memory that nobody reads any more.
 class LinkAttachment {
  public:
-  // Makes the file `dir`/hearth-link-<pid>-<n>, reserved in full.
+  // Makes the file `dir`/hearth-link-<pid>-<n>, reserved in full, and registers it with `memory`, so that the device
+  // reads results in place.
   static Result<std::shared_ptr<LinkAttachment>> Create(const std::string& dir, const LinkGeometry& geometry,
-                                                        const LinkIdentity& identity);
+                                                        const LinkIdentity& identity, const kernels::MemoryOps& memory);
 
   const LinkView& view() const { return view_; }
   const std::string& path() const { return file_.path(); }
@@ -31,7 +33,9 @@ class LinkAttachment {
   ~LinkAttachment();
 
  private:
-  LinkAttachment(SharedFile file, const LinkView& view) : file_(std::move(file)), view_(view) {}
+  LinkAttachment(SharedFile file, const LinkView& view, const kernels::MemoryOps& memory)
+      : memory_(memory), file_(std::move(file)), view_(view) {}
+  const kernels::MemoryOps& memory_;
   SharedFile file_;
   LinkView view_;
   std::atomic<bool> gone_{false};

@@ -32,8 +32,8 @@ class MoeExecutor {
   // Plans a decode step, publishes the CPU's picks and starts the misses across PCIe. `Finish` must follow; between the
   // two the graph may run what needs no expert.
   virtual Status BeginDecode(const MoeStep& step) = 0;
-  // Computes hits, waits for the PCIe lane, and for the CPU lane (with its deadline and fallback). On return pick_out is
-  // whole.
+  // Computes hits, waits for the PCIe lane, and for the CPU lane (with its deadline and fallback). On return pick_out
+  // is whole.
   virtual Status FinishDecode(const MoeStep& step) = 0;
 
   // Prefill never uses the CPU lane. `next_moe_layer` (or -1) is staged while this layer computes. `cancelled` is asked

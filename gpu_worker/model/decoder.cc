@@ -369,14 +369,15 @@ Status Decoder::Moe(StepBuffers& b, const LayerWeights& w, int layer, Phase phas
   const Real* x_host = b.x.data();
   if (!ops_.memory->is_host) {
     picks_.Grow(b.rows * top_k);
-    ops_.memory->download(ops_.stream, picks_.data(), ids, b.rows * top_k * sizeof(int32_t));
-    ids = picks_.data();
     x_host = nullptr;
     if (phase == Phase::kDecode) {
       expert_in_.Grow(b.rows * d);
-      ops_.memory->download(ops_.stream, expert_in_.data(), b.x.data(), b.rows * d * sizeof(Real));
       x_host = expert_in_.data();
     }
+    const kernels::CopyPiece down[] = {{picks_.data(), ids, b.rows * top_k * sizeof(int32_t)},
+                                       {expert_in_.data(), b.x.data(), b.rows * d * sizeof(Real)}};
+    ops_.memory->copy_pieces(ops_.stream, down, x_host == nullptr ? 1 : 2);
+    ids = picks_.data();
     ops_.streams->record(ops_.stream, picked_);
     // The shared expert needs no plan: the device computes it while the host makes one.
     if (phase == Phase::kDecode) Mlp(b, *w.shared, phase);

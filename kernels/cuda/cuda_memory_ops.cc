@@ -1,5 +1,6 @@
 #include "kernels/cuda/cuda_memory_ops.h"
 
+#include "kernels/cuda/copy_pieces.h"
 #include "kernels/cuda/cuda_check.h"
 
 namespace hearth::kernels {
@@ -50,7 +51,8 @@ std::string RegisterHost(void* memory, size_t bytes) {
   CudaOrDie(cudaHostGetDevicePointer(&device, memory, 0), "cudaHostGetDevicePointer");
   if (device == memory) return "";
   CudaOrDie(cudaHostUnregister(memory), "cudaHostUnregister");
-  return "this GPU sees registered host memory under another address than the host does, so it cannot read experts in place";
+  return "this GPU sees registered host memory under another address than the host does, so it cannot read experts in "
+         "place";
 }
 void UnregisterHost(void* memory) { CudaOrDie(cudaHostUnregister(memory), "cudaHostUnregister"); }
 
@@ -105,6 +107,7 @@ const MemoryOps& CudaMemoryOps() {
                              .copy = Transfer,
                              .upload = Transfer,
                              .download = Transfer,
+                             .copy_pieces = cuda::CopyPieces,
                              .synchronize = Synchronize};
   return ops;
 }

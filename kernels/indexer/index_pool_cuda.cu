@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/cuda/cuda_check.h"
+#include "kernels/cuda/early_launch.cuh"
 #include "kernels/cuda/kv_element.cuh"
 #include "kernels/cuda/reduce.cuh"
 #include "kernels/cuda_ops.h"
@@ -36,6 +37,7 @@ __device__ void LayerNormRow(const IndexPoolArgs& args, Dim row, float* out) {
 // earlier calls, so only its block reads the tail, and the same block replaces it afterwards.
 // Shared memory: [kpool, dim] normalised keys.
 __global__ void __launch_bounds__(kThreads) IndexPoolKernel(IndexPoolArgs args, Segments segments) {
+  AwaitKernelsBefore();
   extern __shared__ float keys[];
   const IndexSegment segment = segments.at[blockIdx.y];
   if (segment.row_count == 0) return;
@@ -96,8 +98,8 @@ void IndexPool(void* stream, const IndexPoolArgs& args) {
     const Dim pools = (most_rows + args.kpool - 2) / args.kpool + 1;
     const dim3 grid(static_cast<unsigned>(pools), static_cast<unsigned>(count));
     const size_t shared = static_cast<size_t>(args.kpool * args.dim) * sizeof(float);
-    IndexPoolKernel<<<grid, kThreads, shared, static_cast<cudaStream_t>(stream)>>>(args, segments);
-    LaunchedOrDie("IndexPool");
+    LaunchEarly("IndexPool", IndexPoolKernel, grid, kThreads, shared, static_cast<cudaStream_t>(stream), args,
+                segments);
   }
 }
 

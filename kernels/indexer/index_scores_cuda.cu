@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "kernels/cuda/cuda_check.h"
+#include "kernels/cuda/early_launch.cuh"
 #include "kernels/cuda/kv_element.cuh"
 #include "kernels/cuda/mma_device.cuh"
 #include "kernels/cuda/reduce.cuh"
@@ -15,9 +16,9 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / 32;
 constexpr int kDim = 128, kMostHeads = 32;
-constexpr int kTile = 128;            // pools
-constexpr int kChunks = kDim / 8;     // 16-byte chunks of a key
-constexpr int kSteps = kDim / 16;     // of 16 channels
+constexpr int kTile = 128;         // pools
+constexpr int kChunks = kDim / 8;  // 16-byte chunks of a key
+constexpr int kSteps = kDim / 16;  // of 16 channels
 constexpr int kHeadTiles = kMostHeads / 8;
 constexpr int kSharedBytes = 2 * kTile * kDim * 2;
 
@@ -42,13 +43,13 @@ __device__ __forceinline__ int KeyAt(int pool, int chunk) { return pool * kDim +
 // a tile. A warp keeps its row's queries in registers and multiplies 16 pools at a time with them, so that a pool's
 // heads meet within four lanes.
 __global__ void __launch_bounds__(kThreads, 1) TensorScores(IndexSelectArgs args, Plan plan) {
+  AwaitKernelsBefore();
   extern __shared__ __align__(128) __half keys[];
   const int tid = static_cast<int>(threadIdx.x), warp = tid / 32, lane = tid % 32;
   const int group = lane / 4, pair = lane % 4 * 2;
   const int heads = static_cast<int>(args.heads);
   const Dim first_row = plan.row0 + static_cast<Dim>(blockIdx.y) * plan.rows_per_block;
-  const int row_count =
-      static_cast<int>(min(static_cast<Dim>(plan.rows_per_block), plan.row0 + plan.rows - first_row));
+  const int row_count = static_cast<int>(min(static_cast<Dim>(plan.rows_per_block), plan.row0 + plan.rows - first_row));
   const int pool_begin = static_cast<int>(blockIdx.x) * plan.pools_per_block;
   const uint32_t per_page = static_cast<uint32_t>(args.where.page_tokens / args.kpool);
 
@@ -150,6 +151,7 @@ __global__ void __launch_bounds__(kThreads, 1) TensorScores(IndexSelectArgs args
 
 // One thread per pool: channels ascending, then heads ascending.
 __global__ void __launch_bounds__(kThreads) PlainScores(IndexSelectArgs args, Plan plan, float dot_scale) {
+  AwaitKernelsBefore();
   const Dim row = plan.row0 + blockIdx.y, pool = static_cast<Dim>(blockIdx.x) * kThreads + threadIdx.x, dim = args.dim;
   if (pool >= Wanted(args, row)) return;
   const Dim key = args.where.PoolSlot(args.where.row_sequence[row], pool, args.kpool) * dim;
@@ -181,13 +183,11 @@ void IndexScores(cudaStream_t stream, const IndexSelectArgs& args, Dim row0, Dim
     CudaOrDie(cudaFuncSetAttribute(TensorScores, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes),
               "IndexScores shared");
     const dim3 grid(Blocks(most_pools, plan.pools_per_block), Blocks(rows, plan.rows_per_block));
-    TensorScores<<<grid, kThreads, kSharedBytes, stream>>>(args, plan);
-    LaunchedOrDie("IndexScores");
+    LaunchEarly("IndexScores", TensorScores, grid, kThreads, kSharedBytes, stream, args, plan);
   } else {
     plan.head_scale = static_cast<float>(heads_scale);
-    PlainScores<<<dim3(Blocks(most_pools, kThreads), static_cast<unsigned>(rows)), kThreads, 0, stream>>>(args, plan,
-                                                                                                         dim_scale);
-    LaunchedOrDie("IndexScores");
+    LaunchEarly("IndexScores", PlainScores, dim3(Blocks(most_pools, kThreads), static_cast<unsigned>(rows)), kThreads,
+                0, stream, args, plan, dim_scale);
   }
 }
 

@@ -4,9 +4,10 @@
 #include <bit>
 
 #include "kernels/cuda/cuda_check.h"
+#include "kernels/cuda/early_launch.cuh"
 #include "kernels/cuda/ordered_key.h"
-#include "kernels/cuda/scratch.h"
 #include "kernels/cuda/reduce.cuh"
+#include "kernels/cuda/scratch.h"
 #include "kernels/cuda_ops.h"
 #include "kernels/indexer/index_scores.cuh"
 
@@ -38,8 +39,9 @@ __device__ unsigned SumBefore(unsigned value, unsigned* warp_sums) {
 
 // One block per row. Finds the key of the last pool kept, digit by digit from the top, then writes the pools above it
 // and the first of those equal to it. Counts are integers, so the order of the atomic additions does not show.
-__global__ void __launch_bounds__(kThreads) SelectPools(IndexSelectArgs args, Dim row0, Dim stride,
-                                                        const float* scores) {
+__global__ void __launch_bounds__(kThreads)
+    SelectPools(IndexSelectArgs args, Dim row0, Dim stride, const float* scores) {
+  AwaitKernelsBefore();
   __shared__ unsigned bins[kBins];
   __shared__ unsigned warp_sums[kWarps], warp_equal[kWarps];
   __shared__ unsigned found_bin, found_above;
@@ -56,7 +58,7 @@ __global__ void __launch_bounds__(kThreads) SelectPools(IndexSelectArgs args, Di
   if (kept == 0) return;
 
   const float* score = scores + blockIdx.x * stride;
-  unsigned known = 0, mask = 0;                  // digits of the wanted key found so far
+  unsigned known = 0, mask = 0;                   // digits of the wanted key found so far
   unsigned wanted = static_cast<unsigned>(kept);  // of the pools that have them, counted from the largest
   for (int shift = 32 - kDigitBits, digits = kDigitBits; digits > 0;) {
     for (int i = tid; i < kBins; i += kThreads) bins[i] = 0;
@@ -124,17 +126,17 @@ void IndexSelect(void* stream, const IndexSelectArgs& args) {
   const Dim stride = (most_pools + 31) / 32 * 32;
   const Dim row_bytes = stride * static_cast<Dim>(sizeof(float));
   // Multiples of 8 rows, which share the reading of keys.
-  const Dim group =
-      scored ? std::max<Dim>(8, static_cast<Dim>(kMostScoreBytes) / row_bytes / 8 * 8) : args.rows;
+  const Dim group = scored ? std::max<Dim>(8, static_cast<Dim>(kMostScoreBytes) / row_bytes / 8 * 8) : args.rows;
   const Dim most_rows = std::min(group, args.rows);
   // To a power of two, so that a growing context does not grow the scratch with every chunk.
-  float* scores =
-      scored ? static_cast<float*>(Scratch(stream, std::bit_ceil(static_cast<size_t>(most_rows * row_bytes)))) : nullptr;
+  float* scores = scored
+                      ? static_cast<float*>(Scratch(stream, std::bit_ceil(static_cast<size_t>(most_rows * row_bytes))))
+                      : nullptr;
   for (Dim row0 = 0; row0 < args.rows; row0 += group) {
     const Dim rows = std::min(group, args.rows - row0);
     if (scored) IndexScores(s, args, row0, rows, most_pools, stride, scores);
-    SelectPools<<<static_cast<unsigned>(rows), kThreads, 0, s>>>(args, row0, stride, scores);
-    LaunchedOrDie("IndexSelect");
+    LaunchEarly("IndexSelect", SelectPools, dim3(static_cast<unsigned>(rows)), kThreads, 0, s, args, row0, stride,
+                scores);
   }
 }
 

@@ -1,4 +1,5 @@
 #include "kernels/cuda/cuda_check.h"
+#include "kernels/cuda/early_launch.cuh"
 #include "kernels/cuda/reduce.cuh"
 #include "kernels/cuda/vec4.cuh"
 #include "kernels/cuda_ops.h"
@@ -31,6 +32,7 @@ __device__ float4 Sigmoid4(float4 z) {
 }
 
 __global__ void __launch_bounds__(kThreads) KdaPrepareKernel(KdaPrepareArgs args, bool aligned) {
+  AwaitKernelsBefore();
   const Dim unit = static_cast<Dim>(blockIdx.x) * kWarps + threadIdx.x / 32;
   if (unit >= args.rows * args.heads) return;
   const Dim row = unit / args.heads, head = unit % args.heads, width = args.heads * args.dim;
@@ -54,6 +56,7 @@ __global__ void __launch_bounds__(kThreads) KdaPrepareKernel(KdaPrepareArgs args
 }
 
 __global__ void __launch_bounds__(kThreads) KdaOutputKernel(KdaOutputArgs args, bool aligned) {
+  AwaitKernelsBefore();
   const Dim unit = static_cast<Dim>(blockIdx.x) * kWarps + threadIdx.x / 32;
   if (unit >= args.rows * args.heads) return;
   const int dim = static_cast<int>(args.dim), first = 4 * (threadIdx.x % 32);
@@ -76,16 +79,16 @@ void KdaPrepare(void* stream, const KdaPrepareArgs& args) {
   if (args.rows == 0) return;
   const bool aligned = args.dim % 4 == 0 && IsAligned16(args.qkv) && IsAligned16(args.f) && IsAligned16(args.dt_bias) &&
                        IsAligned16(args.g);
-  KdaPrepareKernel<<<BlocksOf(args.rows * args.heads), kThreads, 0, static_cast<cudaStream_t>(stream)>>>(args, aligned);
-  LaunchedOrDie("kda_prepare");
+  LaunchEarly("kda_prepare", KdaPrepareKernel, dim3(BlocksOf(args.rows * args.heads)), kThreads, 0,
+              static_cast<cudaStream_t>(stream), args, aligned);
 }
 
 void KdaOutput(void* stream, const KdaOutputArgs& args) {
   if (args.rows == 0) return;
   const bool aligned = args.dim % 4 == 0 && IsAligned16(args.o) && IsAligned16(args.gate) && IsAligned16(args.weight) &&
                        IsAligned16(args.out);
-  KdaOutputKernel<<<BlocksOf(args.rows * args.heads), kThreads, 0, static_cast<cudaStream_t>(stream)>>>(args, aligned);
-  LaunchedOrDie("kda_output");
+  LaunchEarly("kda_output", KdaOutputKernel, dim3(BlocksOf(args.rows * args.heads)), kThreads, 0,
+              static_cast<cudaStream_t>(stream), args, aligned);
 }
 
 }  // namespace hearth::kernels::cuda

@@ -1,4 +1,5 @@
 #include "kernels/cuda/cuda_check.h"
+#include "kernels/cuda/early_launch.cuh"
 #include "kernels/cuda/reduce.cuh"
 #include "kernels/cuda/vec4.cuh"
 #include "kernels/cuda_ops.h"
@@ -36,6 +37,7 @@ __device__ float& Part(float4& v, int i) { return i == 0 ? v.x : i == 1 ? v.y : 
 template <int kKeys>
 __global__ void __launch_bounds__(kThreads)
     KdaRecurrentKernel(const __grid_constant__ KdaSegmentList segments, KdaRuleArgs args, bool aligned) {
+  AwaitKernelsBefore();
   __shared__ WarpParts parts[2];  // by parity of the row: one barrier a row is enough
   const KdaSegment& segment = segments.at[blockIdx.z];
   const int dim = static_cast<int>(args.dim), head = blockIdx.y;
@@ -125,14 +127,10 @@ void KdaRecurrent(void* stream, const KdaRuleArgs& args) {
   }
   ForSegmentLists(args.segments, args.segment_count, [&](const KdaSegmentList& list, int count, Dim) {
     const dim3 grid(panels, static_cast<unsigned>(args.heads), count);
-    if (args.dim <= 4 * kGroups) {
-      KdaRecurrentKernel<4><<<grid, kThreads, 0, on>>>(list, args, aligned);
-    } else if (args.dim <= 8 * kGroups) {
-      KdaRecurrentKernel<8><<<grid, kThreads, 0, on>>>(list, args, aligned);
-    } else {
-      KdaRecurrentKernel<16><<<grid, kThreads, 0, on>>>(list, args, aligned);
-    }
-    LaunchedOrDie("kda_recurrent");
+    const auto kernel = args.dim <= 4 * kGroups   ? KdaRecurrentKernel<4>
+                        : args.dim <= 8 * kGroups ? KdaRecurrentKernel<8>
+                                                  : KdaRecurrentKernel<16>;
+    LaunchEarly("kda_recurrent", kernel, grid, kThreads, 0, on, list, args, aligned);
   });
 }
 

@@ -1,4 +1,5 @@
 #include "kernels/cuda/cuda_check.h"
+#include "kernels/cuda/early_launch.cuh"
 #include "kernels/cuda/reduce.cuh"
 #include "kernels/cuda_ops.h"
 #include "kernels/kda/kda_segments.cuh"
@@ -34,6 +35,7 @@ __device__ void KeepLastRows(const KdaSegment& segment, const Line& line, Dim ch
 template <int kTaps>
 __global__ void __launch_bounds__(kThreads)
     ShortConvKernel(const __grid_constant__ KdaSegmentList segments, ShortConvArgs args) {
+  AwaitKernelsBefore();
   const KdaSegment& segment = segments.at[blockIdx.z];
   const Dim channel = static_cast<Dim>(blockIdx.x) * kThreads + threadIdx.x;
   const Dim begin = static_cast<Dim>(blockIdx.y) * kTile;
@@ -86,12 +88,8 @@ void ShortConv(void* stream, const ShortConvArgs& args) {
   const unsigned across = static_cast<unsigned>((args.channels + kThreads - 1) / kThreads);
   ForSegmentLists(args.segments, args.segment_count, [&](const KdaSegmentList& list, int count, Dim longest) {
     const dim3 grid(across, static_cast<unsigned>((longest + kTile - 1) / kTile), count);
-    if (args.taps == 4) {
-      ShortConvKernel<4><<<grid, kThreads, 0, on>>>(list, args);
-    } else {
-      ShortConvKernel<0><<<grid, kThreads, 0, on>>>(list, args);
-    }
-    LaunchedOrDie("short_conv");
+    LaunchEarly("short_conv", args.taps == 4 ? ShortConvKernel<4> : ShortConvKernel<0>, grid, kThreads, 0, on, list,
+                args);
     if (longest > kTile) {
       KeepHistoryKernel<<<dim3(across, count), kThreads, 0, on>>>(list, args);
       LaunchedOrDie("short_conv, history");

@@ -4,6 +4,7 @@
 
 #include "kernels/cuda/async_copy.cuh"
 #include "kernels/cuda/cuda_check.h"
+#include "kernels/cuda/early_launch.cuh"
 #include "kernels/cuda/mma_device.cuh"
 #include "kernels/exl3/exl3_decode_cuda.cuh"
 #include "kernels/linear/gemv_exl3_rows_cuda.cuh"
@@ -111,6 +112,7 @@ __global__ void __launch_bounds__(kGemvThreads, 3)
     };
 #pragma unroll
     for (int i = 0; i + 1 < Plan::kSlots; ++i) fetch();
+    AwaitKernelsBefore();  // weights are nobody's output
 
     __syncthreads();  // nobody reads the operands of the run before
     for (int i = warp; i < present * rows; i += kGemvWarps) {
@@ -207,8 +209,8 @@ void LaunchExl3Kernel(void* stream, const Table& t, int first, int count) {
   static BlockSlots slots;
   const Exl3Launch launch{first, count, first + count == t.matrices, s.strips * s.slices * count * t.job_count};
   const int blocks = std::min(launch.units, slots.Of(reinterpret_cast<const void*>(kernel), kGemvThreads, bytes));
-  kernel<<<blocks, kGemvThreads, static_cast<size_t>(bytes), static_cast<cudaStream_t>(stream)>>>(t, launch);
-  LaunchedOrDie("EXL3 product of few rows");
+  LaunchEarly("EXL3 product of few rows", kernel, dim3(blocks), kGemvThreads, static_cast<size_t>(bytes),
+              static_cast<cudaStream_t>(stream), t, launch);
 }
 
 template <int kGroups, int K, typename Table>

@@ -1,6 +1,7 @@
 #include <cuda_fp16.h>
 
 #include "kernels/cuda/cuda_check.h"
+#include "kernels/cuda/early_launch.cuh"
 #include "kernels/linear/gemv_finish_cuda.cuh"
 
 namespace hearth::kernels::cuda {
@@ -49,6 +50,7 @@ __global__ void __launch_bounds__(kGemvThreads)
 
   float* x = reinterpret_cast<float*>(shared);         // [rows_most][slice_inputs]
   float* sums = x + t.rows_most * shape.slice_inputs;  // [rows_most][warps][128]
+  AwaitKernelsBefore();
   for (int r = 0; r < rows; ++r) {
     const float* row = t.x + job.x_row[r] * t.x_stride + first;
     for (int k = thread; k < count; k += kGemvThreads) x[r * shape.slice_inputs + k] = row[k];
@@ -102,9 +104,8 @@ void Launch(void* stream, const GemvBatch& t, int first, int count) {
   };
   const dim3 grid(static_cast<unsigned>(s.slices), static_cast<unsigned>(s.strips),
                   static_cast<unsigned>(t.job_count * count));
-  PlainGemvKernel<Element>
-      <<<grid, kGemvThreads, bytes(t.rows_most, s.slice_inputs), static_cast<cudaStream_t>(stream)>>>(t, first, count);
-  LaunchedOrDie("plain product of few rows");
+  LaunchEarly("plain product of few rows", PlainGemvKernel<Element>, grid, kGemvThreads,
+              bytes(t.rows_most, s.slice_inputs), static_cast<cudaStream_t>(stream), t, first, count);
 }
 
 }  // namespace

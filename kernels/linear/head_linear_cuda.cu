@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "kernels/cuda/cuda_check.h"
+#include "kernels/cuda/early_launch.cuh"
 #include "kernels/cuda_ops.h"
 #include "kernels/linear/operand_jobs_cuda.h"
 #include "kernels/linear/operand_memory_cuda.h"
@@ -27,6 +28,7 @@ __device__ void ReadWeights(const float* w, int column, int columns, float (&v)[
 
 template <bool kAligned>
 __global__ void __launch_bounds__(32 * kParts) HeadRowsKernel(const HeadLinearArgs args) {
+  AwaitKernelsBefore();
   __shared__ float parts[kParts][kDecodeRows][128];
   const int lane = static_cast<int>(threadIdx.x % 32), part = static_cast<int>(threadIdx.x / 32);
   const int64_t head = blockIdx.y, first_row = int64_t{blockIdx.z} * kDecodeRows;
@@ -70,12 +72,9 @@ __global__ void __launch_bounds__(32 * kParts) HeadRowsKernel(const HeadLinearAr
 void HeadLinearDecode(cudaStream_t stream, const HeadLinearArgs& args) {
   const dim3 grid(static_cast<unsigned>((args.out + 127) / 128), static_cast<unsigned>(args.heads),
                   static_cast<unsigned>((args.rows + kDecodeRows - 1) / kDecodeRows));
-  if (args.out % 4 == 0 && reinterpret_cast<uintptr_t>(args.w) % 16 == 0) {
-    HeadRowsKernel<true><<<grid, 32 * kParts, 0, stream>>>(args);
-  } else {
-    HeadRowsKernel<false><<<grid, 32 * kParts, 0, stream>>>(args);
-  }
-  LaunchedOrDie("HeadRowsKernel");
+  const bool fours = args.out % 4 == 0 && reinterpret_cast<uintptr_t>(args.w) % 16 == 0;
+  LaunchEarly("HeadRowsKernel", fours ? HeadRowsKernel<true> : HeadRowsKernel<false>, grid, 32 * kParts, 0, stream,
+              args);
 }
 
 // Many rows: heads are plain fp32 matrices of the prefill GEMM, some at a time.
@@ -91,9 +90,9 @@ void HeadLinearPrefill(cudaStream_t stream, const HeadLinearArgs& args) {
                                                   static_cast<Dim>(kOperandTilesBytes) / tile_bytes),
                                          1, std::min<Dim>(args.heads, kMaxJobs));
   const OperandMemory memory(stream, {.rows = pass_heads * pass_rows * k,
-                              .row_scales = pass_heads * pass_rows,
-                              .tiles = pass_heads * tile_bytes / static_cast<Dim>(sizeof(uint4)),
-                              .column_scales = pass_heads * strips * kStripColumns});
+                                      .row_scales = pass_heads * pass_rows,
+                                      .tiles = pass_heads * tile_bytes / static_cast<Dim>(sizeof(uint4)),
+                                      .column_scales = pass_heads * strips * kStripColumns});
 
   for (Dim row = 0; row < args.rows; row += pass_rows) {
     const Dim count = std::min(pass_rows, args.rows - row);

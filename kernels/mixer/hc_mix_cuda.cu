@@ -1,4 +1,5 @@
 #include "kernels/cuda/cuda_check.h"
+#include "kernels/cuda/early_launch.cuh"
 #include "kernels/cuda/reduce.cuh"
 #include "kernels/cuda/scratch.h"
 #include "kernels/cuda/vec4.cuh"
@@ -43,7 +44,7 @@ __global__ void __launch_bounds__(32 * kFewWarps) HcDotsOfFewRows(Dots a) {
   const int lane = threadIdx.x % 32;
   const int unit = blockIdx.x * kFewWarps + threadIdx.x / 32;
   const int slice = unit / (a.products + 1), product = unit % (a.products + 1);
-  if (slice >= a.slices) return;
+  if (slice >= a.slices) return AwaitKernelsBefore();
   const bool squares = product == a.products;
   const int first = slice * kSlice + 4 * lane;
   float4 w[kQuads];
@@ -51,6 +52,7 @@ __global__ void __launch_bounds__(32 * kFewWarps) HcDotsOfFewRows(Dots a) {
 #pragma unroll
     for (int j = 0; j < kQuads; ++j) w[j] = a.Weight(product, first + 128 * j);
   }
+  AwaitKernelsBefore();
   for (int row = 0; row < a.rows; ++row) {
     float sum = 0.0f;
 #pragma unroll
@@ -225,6 +227,7 @@ __device__ void SpreadWeightsOfManyStreams(const HcMixArgs& args, const Dots& a,
 template <int kStreams>
 __global__ void __launch_bounds__(kThreads) HcFinish(HcMixArgs args, Dots a, bool keep) {
   extern __shared__ float4 kept[];
+  AwaitKernelsBefore();
   if (blockIdx.x < a.rows) {
     Collapse(args, a, blockIdx.x, keep ? reinterpret_cast<float*>(kept) : nullptr);
     return;
@@ -253,28 +256,24 @@ void HcMix(void* stream, const HcMixArgs& args) {
   a.slices = (a.width + kSlice - 1) / kSlice;
   a.aligned = args.hidden % 4 == 0 && IsAligned16(args.streams) && IsAligned16(args.fn) &&
               IsAligned16(args.norm_weight) && IsAligned16(args.x);
-  a.partials =
-      static_cast<float*>(Scratch(stream, static_cast<size_t>(args.rows) * a.slices * (a.products + 1) * sizeof(float)));
+  a.partials = static_cast<float*>(
+      Scratch(stream, static_cast<size_t>(args.rows) * a.slices * (a.products + 1) * sizeof(float)));
 
   if (a.rows <= kFewRows) {
     const int units = a.slices * (a.products + 1);
-    HcDotsOfFewRows<<<(units + kFewWarps - 1) / kFewWarps, 32 * kFewWarps, 0, on>>>(a);
+    LaunchEarly("hc_mix, products", HcDotsOfFewRows, dim3((units + kFewWarps - 1) / kFewWarps), 32 * kFewWarps, 0, on,
+                a);
   } else {
     const dim3 grid((a.products + kGroup - 1) / kGroup, a.slices, (a.rows + kTileRows - 1) / kTileRows);
     HcDotsOfManyRows<<<grid, 32 * kManyWarps, 0, on>>>(a);
+    LaunchedOrDie("hc_mix, products");
   }
-  LaunchedOrDie("hc_mix, products");
 
   constexpr Dim kMostKept = 8192;  // floats of shared memory that need no opt-in
   const bool keep = args.hidden <= kMostKept;
   const size_t shared = keep ? static_cast<size_t>(args.hidden + 3) / 4 * 16 : 0;
   const int blocks = a.rows + (a.rows + kWarps - 1) / kWarps;
-  if (args.hc == 4) {
-    HcFinish<4><<<blocks, kThreads, shared, on>>>(args, a, keep);
-  } else {
-    HcFinish<0><<<blocks, kThreads, shared, on>>>(args, a, keep);
-  }
-  LaunchedOrDie("hc_mix");
+  LaunchEarly("hc_mix", args.hc == 4 ? HcFinish<4> : HcFinish<0>, dim3(blocks), kThreads, shared, on, args, a, keep);
 }
 
 }  // namespace hearth::kernels::cuda

@@ -1,4 +1,5 @@
 #include "kernels/cuda/cuda_check.h"
+#include "kernels/cuda/early_launch.cuh"
 #include "kernels/cuda/vec4.cuh"
 #include "kernels/cuda_ops.h"
 #include "kernels/mixer/hc_limits_cuda.h"
@@ -12,6 +13,7 @@ constexpr int kThreads = 64;
 // A thread has one quad of channels of all streams. kStreams 0 takes the number from the arguments.
 template <int kStreams>
 __global__ void __launch_bounds__(kThreads) HcSpreadKernel(HcSpreadArgs args, bool aligned) {
+  AwaitKernelsBefore();
   constexpr int kMost = kStreams > 0 ? kStreams : kMaxStreams;
   const int hc = kStreams > 0 ? kStreams : static_cast<int>(args.hc);
   const Dim hidden = args.hidden, row = blockIdx.x;
@@ -45,12 +47,7 @@ void HcSpread(void* stream, const HcSpreadArgs& args) {
   const dim3 grid(static_cast<unsigned>(args.rows),
                   static_cast<unsigned>((args.hidden + 4 * kThreads - 1) / (4 * kThreads)));
   const cudaStream_t on = static_cast<cudaStream_t>(stream);
-  if (args.hc == 4) {
-    HcSpreadKernel<4><<<grid, kThreads, 0, on>>>(args, aligned);
-  } else {
-    HcSpreadKernel<0><<<grid, kThreads, 0, on>>>(args, aligned);
-  }
-  LaunchedOrDie("hc_spread");
+  LaunchEarly("hc_spread", args.hc == 4 ? HcSpreadKernel<4> : HcSpreadKernel<0>, grid, kThreads, 0, on, args, aligned);
 }
 
 }  // namespace hearth::kernels::cuda

@@ -1,4 +1,5 @@
 #include "kernels/cuda/cuda_check.h"
+#include "kernels/cuda/early_launch.cuh"
 #include "kernels/cuda/reduce.cuh"
 #include "kernels/cuda/vec4.cuh"
 #include "kernels/cuda_ops.h"
@@ -11,6 +12,7 @@ constexpr int kThreads = 256;
 // One block per row. The mean waits in `out` for its norm: the thread that wrote it reads it back.
 __global__ void __launch_bounds__(kThreads) HeadNormKernel(HeadNormArgs args, bool aligned) {
   __shared__ float parts[kThreads / 32];
+  AwaitKernelsBefore();
   const Dim hidden = args.hidden;
   const float* streams = args.streams + blockIdx.x * args.hc * hidden;
   float* out = args.out + blockIdx.x * hidden;
@@ -37,8 +39,8 @@ void HeadNorm(void* stream, const HeadNormArgs& args) {
   if (args.rows == 0) return;
   const bool aligned =
       args.hidden % 4 == 0 && IsAligned16(args.streams) && IsAligned16(args.weight) && IsAligned16(args.out);
-  HeadNormKernel<<<static_cast<unsigned>(args.rows), kThreads, 0, static_cast<cudaStream_t>(stream)>>>(args, aligned);
-  LaunchedOrDie("head_norm");
+  LaunchEarly("head_norm", HeadNormKernel, dim3(static_cast<unsigned>(args.rows)), kThreads, 0,
+              static_cast<cudaStream_t>(stream), args, aligned);
 }
 
 }  // namespace hearth::kernels::cuda

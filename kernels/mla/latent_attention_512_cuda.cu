@@ -3,25 +3,27 @@
 #include <algorithm>
 
 #include "kernels/cuda/cuda_check.h"
+#include "kernels/cuda/early_launch.cuh"
 #include "kernels/cuda/mma_device.cuh"
-#include "kernels/cuda/scratch.h"
 #include "kernels/cuda/reduce.cuh"
+#include "kernels/cuda/scratch.h"
 #include "kernels/mla/attended_row.h"
 #include "kernels/mla/latent_attention_cuda.h"
 
 // Rank 512 in f16. A block takes a group of heads of one row through tiles of 32 ranks. Four warps (and as many more
-// for further heads) share out the 512 channels, 128 each: a warp multiplies its channels of the query, which it keeps in
-// registers, with its channels of the tile; the four partial scores meet in shared memory, where the softmax runs; then
-// each warp mixes its channels, sums in registers. A tile lies in shared memory once for all heads and both products.
+// for further heads) share out the 512 channels, 128 each: a warp multiplies its channels of the query, which it keeps
+// in registers, with its channels of the tile; the four partial scores meet in shared memory, where the softmax runs;
+// then each warp mixes its channels, sums in registers. A tile lies in shared memory once for all heads and both
+// products.
 namespace hearth::kernels::cuda {
 namespace {
 
 constexpr int kRank = static_cast<int>(kTensorRank);
-constexpr int kTile = 32;                        // ranks
-constexpr int kParts = 4;                        // warps that share a head
-constexpr int kSteps = kRank / kParts / 16;      // of 16 channels, per warp
-constexpr int kChunks = kRank / 8;               // 16-byte chunks of a latent
-constexpr float kLog2e = 1.44269504f;            // scores are kept in units of ln 2
+constexpr int kTile = 32;                    // ranks
+constexpr int kParts = 4;                    // warps that share a head
+constexpr int kSteps = kRank / kParts / 16;  // of 16 channels, per warp
+constexpr int kChunks = kRank / 8;           // 16-byte chunks of a latent
+constexpr float kLog2e = 1.44269504f;        // scores are kept in units of ln 2
 
 // Decode steps of more rows go in groups.
 constexpr size_t kMostSplitBytes = size_t{64} << 20;
@@ -62,6 +64,7 @@ template <int kHeadWarps, int kHeadTiles, bool kExact, bool kSplit>
 __global__ void __launch_bounds__(Shape<kHeadWarps, kHeadTiles>::kThreads, kSplit ? 2 : 1)
     Attend512(LatentAttentionArgs args, Dim row0, Splits splits) {
   using S = Shape<kHeadWarps, kHeadTiles>;
+  AwaitKernelsBefore();
   extern __shared__ __align__(128) unsigned char shared[];
   __half* latents = reinterpret_cast<__half*>(shared);
   float* scores = reinterpret_cast<float*>(shared + S::kLatentBytes);
@@ -169,8 +172,7 @@ __global__ void __launch_bounds__(Shape<kHeadWarps, kHeadTiles>::kThreads, kSpli
         float4 s = *reinterpret_cast<const float4*>(scores + ScoreAt(head, own + i));
 #pragma unroll
         for (int k = 1; k < kParts; ++k) {
-          const float4 more =
-              *reinterpret_cast<const float4*>(scores + k * S::kHeads * kTile + ScoreAt(head, own + i));
+          const float4 more = *reinterpret_cast<const float4*>(scores + k * S::kHeads * kTile + ScoreAt(head, own + i));
           s.x += more.x, s.y += more.y, s.z += more.z, s.w += more.w;
         }
         p[i] = s.x, p[i + 1] = s.y, p[i + 2] = s.z, p[i + 3] = s.w;
@@ -283,6 +285,7 @@ __global__ void __launch_bounds__(Shape<kHeadWarps, kHeadTiles>::kThreads, kSpli
 
 // Block (head, row), four channels per thread. Splits ascending.
 __global__ void __launch_bounds__(kRank / 4) MergeSplits(LatentAttentionArgs args, Dim row0, Splits splits) {
+  AwaitKernelsBefore();
   const Dim row = row0 + blockIdx.y, heads = args.heads;
   const int used = (static_cast<int>(AttendedRow(args, row).count) + static_cast<int>(kSplitRanks) - 1) /
                    static_cast<int>(kSplitRanks);
@@ -302,7 +305,7 @@ __global__ void __launch_bounds__(kRank / 4) MergeSplits(LatentAttentionArgs arg
   }
   const float f = sum > 0 ? 1.0f / sum : 0.0f;
   reinterpret_cast<float4*>(args.ol + (row * heads + blockIdx.x) * kRank)[threadIdx.x] = {mixed.x * f, mixed.y * f,
-                                                                                         mixed.z * f, mixed.w * f};
+                                                                                          mixed.z * f, mixed.w * f};
 }
 
 template <typename Kernel>
@@ -339,10 +342,9 @@ void AttendDecode512(cudaStream_t stream, const LatentAttentionArgs& args) {
   for (Dim row0 = 0; row0 < args.rows; row0 += group) {
     const auto rows = static_cast<unsigned>(std::min(group, args.rows - row0));
     const dim3 grid(static_cast<unsigned>(splits.count), Blocks(args.heads, S::kHeads), rows);
-    kernel<<<grid, S::kThreads, S::kSharedBytes, stream>>>(args, row0, splits);
-    LaunchedOrDie("LatentAttention decode");
-    MergeSplits<<<dim3(static_cast<unsigned>(args.heads), rows), kRank / 4, 0, stream>>>(args, row0, splits);
-    LaunchedOrDie("LatentAttention merge");
+    LaunchEarly("LatentAttention decode", kernel, grid, S::kThreads, S::kSharedBytes, stream, args, row0, splits);
+    LaunchEarly("LatentAttention merge", MergeSplits, dim3(static_cast<unsigned>(args.heads), rows), kRank / 4, 0,
+                stream, args, row0, splits);
   }
 }
 

@@ -1,4 +1,5 @@
 #include "kernels/cuda/cuda_check.h"
+#include "kernels/cuda/early_launch.cuh"
 #include "kernels/cuda/reduce.cuh"
 #include "kernels/cuda/vec4.cuh"
 #include "kernels/cuda_ops.h"
@@ -11,6 +12,7 @@ constexpr int kThreads = 256;
 // One block per row. A thread sums its quads in ascending order; the tree over threads is fixed.
 __global__ void __launch_bounds__(kThreads) RmsNormKernel(RmsNormArgs args, bool aligned) {
   __shared__ float parts[kThreads / 32];
+  AwaitKernelsBefore();
   const Dim dim = args.dim;
   const float* x = args.x + blockIdx.x * dim;
   float* out = args.out + blockIdx.x * dim;
@@ -32,8 +34,8 @@ __global__ void __launch_bounds__(kThreads) RmsNormKernel(RmsNormArgs args, bool
 void RmsNorm(void* stream, const RmsNormArgs& args) {
   if (args.rows == 0) return;
   const bool aligned = args.dim % 4 == 0 && IsAligned16(args.x) && IsAligned16(args.weight) && IsAligned16(args.out);
-  RmsNormKernel<<<static_cast<unsigned>(args.rows), kThreads, 0, static_cast<cudaStream_t>(stream)>>>(args, aligned);
-  LaunchedOrDie("rms_norm");
+  LaunchEarly("rms_norm", RmsNormKernel, dim3(static_cast<unsigned>(args.rows)), kThreads, 0,
+              static_cast<cudaStream_t>(stream), args, aligned);
 }
 
 }  // namespace hearth::kernels::cuda

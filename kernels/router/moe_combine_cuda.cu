@@ -1,6 +1,7 @@
 #include <cuda_runtime.h>
 
 #include "kernels/cuda/cuda_check.h"
+#include "kernels/cuda/early_launch.cuh"
 #include "kernels/cuda_ops.h"
 
 namespace hearth::kernels::cuda {
@@ -25,6 +26,7 @@ __device__ float4 Added(float4 a, float4 b) { return {a.x + b.x, a.y + b.y, a.z 
 // `width` vectors per row.
 template <typename Vector>
 __global__ void MoeCombineKernel(MoeCombineArgs args, Dim width) {
+  AwaitKernelsBefore();
   const Dim row = blockIdx.x, d = static_cast<Dim>(blockIdx.y) * kThreads + threadIdx.x;
   if (d >= width) return;
   const Vector* pick = reinterpret_cast<const Vector*>(args.pick_out) + row * args.top_k * width + d;
@@ -38,8 +40,7 @@ __global__ void MoeCombineKernel(MoeCombineArgs args, Dim width) {
 template <typename Vector>
 void Launch(cudaStream_t stream, const MoeCombineArgs& args, Dim width) {
   const dim3 grid(static_cast<unsigned>(args.rows), static_cast<unsigned>((width + kThreads - 1) / kThreads));
-  MoeCombineKernel<Vector><<<grid, kThreads, 0, stream>>>(args, width);
-  LaunchedOrDie("MoeCombine");
+  LaunchEarly("MoeCombine", MoeCombineKernel<Vector>, grid, kThreads, 0, stream, args, width);
 }
 
 bool Aligned(const void* p) { return reinterpret_cast<uintptr_t>(p) % sizeof(float4) == 0; }

@@ -1,9 +1,10 @@
 #include <cuda_runtime.h>
 
 #include "kernels/cuda/cuda_check.h"
+#include "kernels/cuda/early_launch.cuh"
 #include "kernels/cuda/ordered_key.h"
-#include "kernels/cuda/scratch.h"
 #include "kernels/cuda/reduce.cuh"
+#include "kernels/cuda/scratch.h"
 #include "kernels/cuda_ops.h"
 #include "kernels/router/router_logits.cuh"
 
@@ -13,6 +14,7 @@ namespace {
 // One warp per row. Shared memory: [experts] scores, [experts] keys of the choice.
 __global__ void __launch_bounds__(32) RouterPick(RouterArgs args, const float* logits) {
   extern __shared__ float shared[];
+  AwaitKernelsBefore();
   const int experts = static_cast<int>(args.experts), lane = static_cast<int>(threadIdx.x);
   float* score = shared;
   uint32_t* key = reinterpret_cast<uint32_t*>(shared + experts);
@@ -70,8 +72,7 @@ void Router(void* stream, const RouterArgs& args) {
   auto* logits = static_cast<float*>(Scratch(stream, static_cast<size_t>(args.rows * args.experts) * sizeof(float)));
   RouterLogits(s, args, logits);
   const size_t shared = static_cast<size_t>(args.experts) * 2 * sizeof(float);
-  RouterPick<<<static_cast<unsigned>(args.rows), 32, shared, s>>>(args, logits);
-  LaunchedOrDie("RouterPick");
+  LaunchEarly("RouterPick", RouterPick, dim3(static_cast<unsigned>(args.rows)), 32, shared, s, args, logits);
 }
 
 }  // namespace hearth::kernels::cuda

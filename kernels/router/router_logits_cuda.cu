@@ -1,6 +1,7 @@
 #include <cuda_runtime.h>
 
 #include "kernels/cuda/cuda_check.h"
+#include "kernels/cuda/early_launch.cuh"
 #include "kernels/cuda/reduce.cuh"
 #include "kernels/router/router_logits.cuh"
 
@@ -18,6 +19,7 @@ __device__ __forceinline__ float4 Load4(const float* v, Dim i, Dim n, bool whole
 
 // One expert per block, up to kDecodeRows rows.
 __global__ void __launch_bounds__(kDecodeThreads) DecodeLogits(RouterArgs args, bool whole, float* logits) {
+  AwaitKernelsBefore();
   const Dim e = blockIdx.x, n = args.hidden, first = static_cast<Dim>(blockIdx.y) * kDecodeRows;
   const int rows = static_cast<int>(min(static_cast<Dim>(kDecodeRows), args.rows - first));
   const float* weight = args.weight + e * n;
@@ -122,8 +124,7 @@ void RouterLogits(cudaStream_t stream, const RouterArgs& args, float* logits) {
   const bool whole = args.hidden % 4 == 0 && Aligned(args.x) && Aligned(args.weight);
   if (args.phase == Phase::kDecode) {
     const dim3 grid(static_cast<unsigned>(args.experts), Blocks(args.rows, kDecodeRows));
-    DecodeLogits<<<grid, kDecodeThreads, 0, stream>>>(args, whole, logits);
-    LaunchedOrDie("DecodeLogits");
+    LaunchEarly("DecodeLogits", DecodeLogits, grid, kDecodeThreads, 0, stream, args, whole, logits);
   } else {
     const dim3 grid(Blocks(args.rows, kTileRows), Blocks(args.experts, kTileExperts));
     PrefillLogits<<<grid, kPrefillThreads, 0, stream>>>(args, whole, logits);

@@ -138,12 +138,14 @@ TEST_F(LinkChaos, ForeignRegionsAreRefusedAndTheDaemonLives) {
   identity.worker_pid = ::getpid();
   identity.worker_instance = 5;
   identity.attachment = 1;
-  const auto region = *LinkAttachment::Create(folder_.path(), ClientOptions().geometry, identity);
+  const auto region =
+      *LinkAttachment::Create(folder_.path(), ClientOptions().geometry, identity, kernels::HostMemoryOps());
   EXPECT_NE(attach(folder_.home(), region->path(), 6).find("another worker"), std::string::npos);
   // One for another home.
   identity.fingerprint = "ffffffffffffffffffffffffffffffff";
   identity.attachment = 2;
-  const auto other = *LinkAttachment::Create(folder_.path(), ClientOptions().geometry, identity);
+  const auto other =
+      *LinkAttachment::Create(folder_.path(), ClientOptions().geometry, identity, kernels::HostMemoryOps());
   EXPECT_NE(attach(folder_.home(), other->path(), 5), "");
   // Cut off, empty, full of zeros, not there; a home in place of a link and the other way round.
   const std::string odd = folder_.path() + "/odd";
