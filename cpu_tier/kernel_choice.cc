@@ -20,7 +20,8 @@ KernelChoice ChooseKernels(const std::string& isa, const std::string& kernel) {
     throw StartupError("this CPU lacks AVX2, FMA or F16C, which cpu_tier needs; run the worker without it");
   }
   if (isa == "avx512" && !kernels::HostHas(ExpertIsa::kAvx512)) {
-    throw StartupError("--isa is avx512, but this CPU lacks AVX-512 BW, DQ, VL, VBMI or VNNI; use --isa avx2 or auto");
+    throw StartupError(
+        "--isa is avx512, but this CPU lacks AVX-512 BW, DQ, VL, VBMI, VBMI2 or VNNI; use --isa avx2 or auto");
   }
   choice.isa = isa == "avx2" ? ExpertIsa::kAvx2 : kernels::HostExpertIsa();
   return choice;

@@ -57,7 +57,7 @@ const Backend& RefBackend();
 // AVX2 + FMA + F16C, on several threads (kernels/parallel.h). Only when HostHasAvx2().
 const Backend& Avx2Backend();
 bool HostHasAvx2();
-// AVX-512 with BW, DQ, VL, VBMI and VNNI: what the AVX-512 expert kernels need.
+// AVX-512 with BW, DQ, VL, VBMI, VBMI2 and VNNI: what the AVX-512 expert kernels need.
 bool HostHasAvx512();
 bool HostIsAmd();
 

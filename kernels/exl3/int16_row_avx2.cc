@@ -5,12 +5,11 @@
 namespace hearth::kernels::avx2 {
 namespace {
 
-int32_t Fold(__m256i v, bool largest) {
-  alignas(32) int32_t lane[8];
-  _mm256_store_si256(reinterpret_cast<__m256i*>(lane), v);
-  int32_t all = lane[0];
-  for (int i = 1; i < 8; ++i) all = largest ? (lane[i] > all ? lane[i] : all) : all + lane[i];
-  return all;
+template <typename Op>
+int32_t Fold(__m256i v, Op op) {
+  const __m128i four = op(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+  const __m128i two = op(four, _mm_shuffle_epi32(four, 0x4E));
+  return _mm_cvtsi128_si32(op(two, _mm_shuffle_epi32(two, 0xB1)));
 }
 
 }  // namespace
@@ -21,7 +20,7 @@ void QuantizeBlock(const float* x, int16_t* values, float* scale, int32_t* start
   for (Dim i = 0; i < kInt16Block; i += 8) {
     largest = _mm256_max_epi32(largest, _mm256_and_si256(_mm256_castps_si256(_mm256_loadu_ps(x + i)), magnitude));
   }
-  const int32_t bits = Fold(largest, true);
+  const int32_t bits = Fold(largest, [](__m128i a, __m128i b) { return _mm_max_epi32(a, b); });
   const float most = _mm_cvtss_f32(_mm_castsi128_ps(_mm_cvtsi32_si128(bits)));
   const bool finite = bits < 0x7F800000;
   if (!finite || !(most >= kInt16Least)) {
@@ -40,7 +39,7 @@ void QuantizeBlock(const float* x, int16_t* values, float* scale, int32_t* start
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(values + i),
                         _mm256_permute4x64_epi64(_mm256_packs_epi32(low, high), 0xD8));
   }
-  *start = -510 * Fold(sum, false);
+  *start = -510 * Fold(sum, [](__m128i a, __m128i b) { return _mm_add_epi32(a, b); });
 }
 
 }  // namespace hearth::kernels::avx2

@@ -12,8 +12,8 @@ constexpr Dim kInt16SharedRows = 8;
 
 Int16Sums Int16SumsRef;
 Int16Sums Int16SumsAvx2;
-// AVX-512 with BW, VL, VBMI and VNNI. One for processors that shift bits by the shuffle unit beside two multipliers
-// (Intel), one for those where that shuffle shares the multipliers' ports (AMD).
+// AVX-512 with BW, VL, VBMI, VBMI2 and VNNI. One for processors that shift bits by the shuffle unit beside two
+// multipliers (Intel), one for those where that shuffle shares the multipliers' ports (AMD).
 Int16Sums Int16SumsAvx512Shuffle;
 Int16Sums Int16SumsAvx512Shift;
 

@@ -3,45 +3,60 @@
 namespace hearth::kernels {
 namespace {
 
+constexpr __mmask32 kLowHalves = 0x55555555, kHighHalves = 0xAAAAAAAA;
+
 struct Lanes : Avx512Words<0> {
   static constexpr Dim kTiles = 2;
 
-  static HEARTH_INLINE Vec Load(const uint32_t* words, Dim next_tile) {
-    return _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_load_si256(reinterpret_cast<const __m256i*>(words))),
-                              _mm256_load_si256(reinterpret_cast<const __m256i*>(words + next_tile)), 1);
-  }
-  static HEARTH_INLINE Vec PreviousPair(Vec v) {
-    return _mm512_permutexvar_epi32(_mm512_setr_epi32(7, 0, 1, 2, 3, 4, 5, 6, 15, 8, 9, 10, 11, 12, 13, 14), v);
-  }
-  static HEARTH_INLINE Vec SwapHalves(Vec v) { return _mm512_rol_epi32(v, 16); }
-  static HEARTH_INLINE Vec Halves(Vec low, Vec high) { return _mm512_mask_mov_epi16(low, 0xAAAAAAAA, high); }
-  template <int kBits>
-  static HEARTH_INLINE Vec ShiftLeft(Vec v) {
-    return kBits == 0 ? v : _mm512_slli_epi32(v, kBits);
-  }
-  template <int kBits>
-  static HEARTH_INLINE Vec ShiftRight(Vec v) {
-    return kBits == 0 ? v : _mm512_srli_epi32(v, kBits);
-  }
+  // The stream of the pairs by halves of words: half[j + 1] has half j in the low bits of its lanes and anything above.
+  // A window of 16 bits lies inside two consecutive halves, and a shift of both by a constant under a mask cuts it out
+  // alone in its lane.
+  template <uint32_t K>
+  struct Stream {
+    Vec half[2 * K + 1];
+
+    explicit HEARTH_INLINE Stream(const uint32_t* tile) {
+      for (uint32_t m = 0; m < K; ++m) {
+        const Vec word = Load(tile + 8 * m, tile + 8 * (m + K));
+        half[2 * m + 1] = _mm512_srli_epi32(word, 16);
+        half[2 * m + 2] = word;
+      }
+      // The string is circular: before pair c comes the last word of pair c-1, before pair 0 that of pair 7.
+      half[0] = _mm512_permutexvar_epi32(_mm512_setr_epi32(7, 0, 1, 2, 3, 4, 5, 6, 15, 8, 9, 10, 11, 12, 13, 14),
+                                         half[2 * K]);
+    }
+
+    template <uint32_t kStep>
+    HEARTH_INLINE Vec State() const {
+      constexpr uint32_t kEnd = (kStep + 1) * K;
+      constexpr uint32_t kLast = (kEnd - 1) / 16;
+      constexpr int kAfter = static_cast<int>(16 * (kLast + 1) - kEnd);
+      return _mm512_maskz_shrdi_epi16(kLowHalves, half[kLast + 1], half[kLast], kAfter);
+    }
+  };
+
   // One state per lane, one multiplication, and the sum of the four bytes at once: vdbpsadbw with zero puts it into
   // both halves of the lane. Twice that, with the second step written over the upper halves, costs five operations on
   // the multipliers' ports per 32 weights; multiplying in 16 bits costs six. Two pairs at a time, stage by stage,
   // because the chain is long.
-  template <uint32_t P, typename Stream>
-  static HEARTH_INLINE void Sums(const Stream& stream, Vec* first, Vec* second) {
+  template <uint32_t P, uint32_t K>
+  static HEARTH_INLINE void Sums(const Stream<K>& stream, Vec* first, Vec* second) {
     const Vec zero = _mm512_setzero_si512();
-    const Vec even0 = Product(stream.template Window<2 * P, false>());
-    const Vec odd0 = Product(stream.template Window<2 * P + 1, false>());
-    const Vec even1 = Product(stream.template Window<2 * P + 2, false>());
-    const Vec odd1 = Product(stream.template Window<2 * P + 3, false>());
+    const Vec even0 = Product(stream.template State<2 * P>());
+    const Vec odd0 = Product(stream.template State<2 * P + 1>());
+    const Vec even1 = Product(stream.template State<2 * P + 2>());
+    const Vec odd1 = Product(stream.template State<2 * P + 3>());
     *first = _mm512_dbsad_epu8(even0, zero, 0);
     *second = _mm512_dbsad_epu8(even1, zero, 0);
-    *first = _mm512_mask_dbsad_epu8(*first, 0xAAAAAAAA, odd0, zero, 0);
-    *second = _mm512_mask_dbsad_epu8(*second, 0xAAAAAAAA, odd1, zero, 0);
+    *first = _mm512_mask_dbsad_epu8(*first, kHighHalves, odd0, zero, 0);
+    *second = _mm512_mask_dbsad_epu8(*second, kHighHalves, odd1, zero, 0);
   }
-  static HEARTH_INLINE Vec Product(Vec window) {
-    return _mm512_mullo_epi32(_mm512_maskz_mov_epi16(0x55555555, window),
-                              _mm512_set1_epi32(static_cast<int>(0x83DCD12Du)));
+  static HEARTH_INLINE Vec Product(Vec state) {
+    return _mm512_mullo_epi32(state, _mm512_set1_epi32(static_cast<int>(0x83DCD12Du)));
+  }
+  static HEARTH_INLINE Vec Load(const uint32_t* first, const uint32_t* second) {
+    return _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_load_si256(reinterpret_cast<const __m256i*>(first))),
+                              _mm256_load_si256(reinterpret_cast<const __m256i*>(second)), 1);
   }
   static HEARTH_INLINE Vec Set32(int v) { return _mm512_set1_epi32(v); }
   static HEARTH_INLINE Vec Broadcast32(const void* p) { return _mm512_set1_epi32(*static_cast<const int*>(p)); }

@@ -11,7 +11,7 @@ namespace hearth::kernels {
 // The int16 kernel by shifts, for vectors of 8 lanes (one tile) or 16 lanes (two tiles). A lane is a column pair
 // (c, c+8) of a tile; its halves take two steps of the pair's stream that meet the same column and adjacent rows, which
 // is what a multiplication of int16 pairs sums up. `V` gives the instructions:
-//   Vec, kTiles; Load(words, words to the next tile); PreviousPair; SwapHalves; Halves(low, high); shifts;
+//   Vec, kTiles; Stream<K>(tile), which cuts windows out of the pairs' words;
 //   Sums<P>(stream, first, second), the byte sums of steps 2P, 2P+1 in the halves of one vector and of 2P+2, 2P+3 in
 //   those of another; Dot (32-bit sum of int16 pairs added to an accumulator); Set32, Broadcast32;
 //   Flush(columns c, columns c+8, scale, sums)
@@ -20,49 +20,6 @@ namespace hearth::kernels {
 
 constexpr Dim kBlockTiles = kInt16Block / kTile;
 constexpr Dim kInt16Ahead = 8192;  // bytes that a strip is prefetched ahead: it is one sequential run
-
-template <typename V, uint32_t K>
-struct PairStream {
-  using Vec = typename V::Vec;
-  // The words of the pairs, and the same bit strings cut 16 bits earlier: any window of 16 bits lies inside one lane of
-  // one of the two.
-  Vec word[K], early[K];
-
-  explicit HEARTH_INLINE PairStream(const uint32_t* tile) {
-    Vec turned[K];
-    for (uint32_t m = 0; m < K; ++m) {
-      word[m] = V::Load(tile + 8 * m, 8 * K);
-      turned[m] = V::SwapHalves(word[m]);
-    }
-    // The string is circular: before pair c comes the last word of pair c-1, before pair 0 that of pair 7.
-    Vec previous = V::PreviousPair(turned[K - 1]);
-    for (uint32_t m = 0; m < K; ++m) {
-      early[m] = V::Halves(turned[m], previous);
-      previous = turned[m];
-    }
-  }
-
-  template <uint32_t kStep, bool kHigh>
-  HEARTH_INLINE Vec Window() const {
-    constexpr uint32_t kEnd = (kStep + 1) * K;
-    constexpr uint32_t kWord = (kEnd - 1) / 32;
-    constexpr uint32_t kAfter = 32 * (kWord + 1) - kEnd;  // bits of the word behind the window
-    constexpr bool kEarly = kAfter > 16;
-    constexpr int kShift = kEarly ? kAfter - 16 : kAfter;
-    const Vec lanes = kEarly ? early[kWord] : word[kWord];
-    if constexpr (kHigh) {
-      return V::template ShiftLeft<16 - kShift>(lanes);
-    } else {
-      return V::template ShiftRight<kShift>(lanes);
-    }
-  }
-
-  // States of steps 2P and 2P + 1.
-  template <uint32_t P>
-  HEARTH_INLINE Vec States() const {
-    return V::Halves(Window<2 * P, false>(), Window<2 * P + 1, true>());
-  }
-};
 
 // S, the byte sum of state * 0x83DCD12D, in every 16 bits.
 template <typename V>
@@ -87,7 +44,7 @@ void SumByShifts(const uint32_t* strip, Dim blocks, const std::byte* x, Dim stri
       for (Dim kt = 0; kt < kBlockTiles; ++kt, tile += 64 * K, pairs += kTile * 2) {
         for (Dim byte = 0; byte < 32 * K * V::kTiles; byte += 64) _mm_prefetch(ahead + byte, _MM_HINT_T0);
         ahead += 32 * K * V::kTiles;
-        const PairStream<V, K> stream(tile);
+        const typename V::template Stream<K> stream(tile);
         [&]<uint32_t... P>(std::integer_sequence<uint32_t, P...>) __attribute__((always_inline)) {
           const auto add = [&](auto two) __attribute__((always_inline)) {
             // Pairs 4q, 4q+1 meet rows (2q, 2q+1), (2q+8, 2q+9) of columns c, pairs 4q+2, 4q+3 those of c+8.

@@ -23,8 +23,10 @@ void StoreInChainOrder(__m256 rows_low, __m256 rows_high, float* out) {
 
 void RotateBlock(const float* x, const uint16_t* suh, float* rotated) {
   __m256 v[16];
+#pragma GCC unroll 16
   for (int i = 0; i < 16; ++i) v[i] = _mm256_mul_ps(_mm256_loadu_ps(x + 8 * i), LoadHalves(suh + 8 * i));
   Hadamard128(v);
+#pragma GCC unroll 16
   for (int i = 0; i < 8; ++i) StoreInChainOrder(v[2 * i], v[2 * i + 1], rotated + 16 * i);
 }
 
@@ -40,8 +42,10 @@ void AddBias(const MatrixView& w, Dim strip, float* row) {
 
 void RotateOutput(const uint16_t* svh, float* row) {
   __m256 v[16];
+#pragma GCC unroll 16
   for (int i = 0; i < 16; ++i) v[i] = _mm256_load_ps(row + 8 * i);
   Hadamard128(v);
+#pragma GCC unroll 16
   for (int i = 0; i < 16; ++i) _mm256_store_ps(row + 8 * i, _mm256_mul_ps(v[i], LoadHalves(svh + 8 * i)));
 }
 
