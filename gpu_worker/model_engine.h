@@ -36,6 +36,7 @@ class ModelEngine {
 
   const ModelConfig& model() const { return loaded_->config; }
   const LoadedModel& loaded() const { return *loaded_; }
+  const ModelWeights& weights() const { return device_->weights(); }
   const HomeView& home() const { return device_->home(); }
   const kernels::Backend& backend() const { return *kernels_.backend; }
   const Settings& settings() const { return settings_; }

@@ -21,6 +21,7 @@ struct Bench {
   VramSampler& vram;
   std::unique_ptr<TierProcess>& tier;
   Ceilings ceilings;
+  double router_zipf = 0;  // of the routers as they are, when a hit rate is wanted
 
   bool greedy() const { return config.feed == "greedy"; }
   bool uses_tier() const { return engine.tier() != nullptr; }

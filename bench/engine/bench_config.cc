@@ -14,6 +14,7 @@ void BenchConfig::Validate(Problems& p) const {
   }
   p.Require(tokens >= 1 && tokens <= 100000, "--tokens", tokens, "1 to 100000");
   p.Require(warm >= 1 && warm <= 100000, "--warm", warm, "1 to 100000");
+  p.Require(hit_rate >= 0 && hit_rate < 1, "--hit-rate", hit_rate, "0 or a share below 1");
   p.Require(prompt >= 1 && prompt <= 100000, "--prompt", prompt, "1 to 100000");
 }
 

@@ -18,6 +18,7 @@ struct BenchConfig {
   std::string admission = "frequency";
   std::string tier_binary;
   std::string tier_arguments;
+  double hit_rate = 0;
 
   template <typename Visitor>
   void ForEach(Visitor&& visit) {
@@ -27,8 +28,16 @@ struct BenchConfig {
                              "memory"},
           part);
     visit(OptionSpec{.flag = "--tokens", .help = "decode steps that are measured"}, tokens);
-    visit(OptionSpec{.flag = "--warm", .help = "decode steps before, that fill the expert cache"}, warm);
+    visit(OptionSpec{.flag = "--warm",
+                     .help = "decode steps before, that fill the expert cache; with several streams "
+                             "as many fewer"},
+          warm);
     visit(OptionSpec{.flag = "--prompt", .help = "tokens of a decode stream's prompt"}, prompt);
+    visit(OptionSpec{.flag = "--hit-rate",
+                     .help =
+                         "spread a synthetic router's picks so that the cache hits this share of the experts in every "
+                         "decode measurement, 0.39 for example; 0: as the model's file says"},
+          hit_rate);
     visit(OptionSpec{.flag = "--feed",
                      .help = "the next token: drawn at random, or the likeliest (a random model then repeats itself)",
                      .allowed = {"random", "greedy"}},

@@ -1,7 +1,12 @@
 #include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <optional>
 #include <vector>
 
 #include "bench/engine/bench.h"
+#include "bench/engine/hit_rate_search.h"
+#include "bench/engine/router_zipf.h"
 #include "bench/engine/timeline.h"
 
 namespace hearth {
@@ -92,6 +97,55 @@ double ResidentStep(Bench& bench, Streams& streams, bool exact, uint64_t* misses
   return MedianOf(seconds);
 }
 
+// Decode steps at a warm cache.
+struct DecodeRun {
+  std::vector<double> seconds;
+  LaneSnapshot lanes;  // of these steps
+  double hit_rate() const {
+    return static_cast<double>(lanes.cache_hits) / static_cast<double>(lanes.cache_hits + lanes.cache_misses);
+  }
+};
+
+DecodeRun RunDecode(Bench& bench, Streams& streams, int64_t warm) {
+  streams.Prefill(bench.config.prompt);
+  for (int64_t i = 0; i < warm; ++i) streams.Step();
+  const LaneSnapshot before = bench.engine.experts().stats();
+  DecodeRun run;
+  for (int64_t i = 0; i < bench.config.tokens; ++i) run.seconds.push_back(streams.Step());
+  run.lanes = Since(before, bench.engine.experts().stats());
+  return run;
+}
+
+// Runs with other routers until the cache hits as often as wanted; the streams are those of the last run. The search
+// goes on from the routers that the measurement before ended with.
+DecodeRun RunAtHitRate(Bench& bench, bool exact, int64_t warm, int count, std::optional<Streams>& streams) {
+  constexpr int kMostRuns = 5;
+  constexpr double kNear = 0.005, kNearEnough = 0.007;
+  const double wanted = bench.config.hit_rate;
+  ModelEngine& engine = bench.engine;
+  const ModelConfig& model = engine.model();
+  std::optional<HitRateSearch> search;
+  for (int runs = 1;; ++runs) {
+    streams.reset();
+    engine.RestartExperts(bench.Options(exact));
+    streams.emplace(engine, count, bench.greedy(), static_cast<uint64_t>(count));
+    DecodeRun run = RunDecode(bench, *streams, warm);
+    if (wanted == 0) return run;
+    const double missed_by = std::abs(run.hit_rate() - wanted);
+    Say("router_zipf", "%.4f: hit rate %.4f, wanted %.4f", bench.router_zipf, run.hit_rate(), wanted);
+    if (missed_by <= kNear || runs == kMostRuns) {
+      if (missed_by > kNearEnough) Say("remark", "the hit rate wanted was not reached in %d runs", runs);
+      return run;
+    }
+    if (!search) {
+      const double slots = static_cast<double>(run.lanes.slots) / model.moe_layer_count();
+      search.emplace(HitRateSearch::Cache{model.n_routed_experts, model.num_experts_per_tok, slots}, wanted);
+    }
+    bench.router_zipf = search->Next(bench.router_zipf, run.hit_rate());
+    SetRouterZipf(engine, bench.config.worker.model, bench.router_zipf);
+  }
+}
+
 }  // namespace
 
 void MeasureDecode(Bench& bench, int count, bool exact) {
@@ -100,31 +154,24 @@ void MeasureDecode(Bench& bench, int count, bool exact) {
     Say("skipped", "the CPU lane is not up");
     return;
   }
-  ModelEngine& engine = bench.engine;
-  engine.RestartExperts(bench.Options(exact));
-  Streams streams(engine, count, bench.greedy(), static_cast<uint64_t>(count));
-  streams.Prefill(bench.config.prompt);
-  for (int64_t i = 0; i < bench.config.warm; ++i) streams.Step();
-  const LaneSnapshot before = engine.experts().stats();
-  std::vector<double> seconds;
-  double sum = 0;
-  for (int64_t i = 0; i < bench.config.tokens; ++i) {
-    seconds.push_back(streams.Step());
-    sum += seconds.back();
-  }
-  const LaneSnapshot d = Since(before, engine.experts().stats());
+  const int64_t warm = std::max<int64_t>(1, bench.config.warm / count);
+  std::optional<Streams> streams;
+  const DecodeRun run = RunAtHitRate(bench, exact, warm, count, streams);
+  const std::vector<double>& seconds = run.seconds;
+  const LaneSnapshot& d = run.lanes;
+  const double sum = std::accumulate(seconds.begin(), seconds.end(), 0.0);
   const auto steps = static_cast<double>(bench.config.tokens);
   const double median = MedianOf(seconds);
-  Say("steps", "%.0f after %lld to warm up, prompt %lld, slots %llu", steps, static_cast<long long>(bench.config.warm),
+  Say("steps", "%.0f after %lld to warm up, prompt %lld, slots %llu", steps, static_cast<long long>(warm),
       static_cast<long long>(bench.config.prompt), static_cast<unsigned long long>(d.slots));
   Say("step", "median %.3f ms, mean %.3f ms, slowest %.3f ms", median * 1e3, sum / steps * 1e3,
       *std::max_element(seconds.begin(), seconds.end()) * 1e3);
   Say("rate", "%.2f tok/s by the median, %.2f by the mean", count / median, count * steps / sum);
   PrintLanes(d, steps);
-  PrintTimeline(bench, streams);
+  PrintTimeline(bench, *streams);
 
   uint64_t misses = 0;
-  const double resident = ResidentStep(bench, streams, exact, &misses);
+  const double resident = ResidentStep(bench, *streams, exact, &misses);
   Say("step with all experts in slots", "%.3f ms (median of %d, %llu misses in all)", resident * 1e3, kResidentSteps,
       static_cast<unsigned long long>(misses));
   const double miss = Gb(d.bytes.pcie + d.bytes.cpu) / steps, pcie = bench.ceilings.home_many;

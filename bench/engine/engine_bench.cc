@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "bench/engine/bench.h"
+#include "bench/engine/router_zipf.h"
 #include "common/base/byte_size.h"
 #include "common/base/process.h"
 #include "common/config/load_config.h"
@@ -109,6 +110,7 @@ void Measure(const BenchConfig& config) {
   const double begin = Now();
   ModelEngine engine(config.worker, kernels, home_dir, {});
   Bench bench{config, kernels, home_dir, engine, vram, tier, {}};
+  if (config.hit_rate > 0) bench.router_zipf = RouterZipfOf(config.worker.model);
   if (UsesCpuTier(config.worker)) bench.StartTier();
   const double created = Now() - begin;
   if (config.Has("start")) ReportStart(bench, created);
@@ -126,8 +128,8 @@ void Measure(const BenchConfig& config) {
   }
   for (const int streams : {1, 4}) {
     if (!config.Has(StrCat("decode", streams))) continue;
-    MeasureDecode(bench, streams, true);
     if (bench.uses_tier()) MeasureDecode(bench, streams, false);
+    MeasureDecode(bench, streams, true);
   }
   if (config.Has("prefill8k")) MeasurePrefill(bench, 8192, 3);
   if (config.Has("prefill32k")) MeasurePrefill(bench, 32768, 1);
