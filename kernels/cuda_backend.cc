@@ -4,6 +4,7 @@
 
 #include "kernels/cuda/cuda_check.h"
 #include "kernels/cuda/cuda_memory_ops.h"
+#include "kernels/cuda/kernel_image.h"
 #include "kernels/cuda_ops.h"
 
 namespace hearth::kernels {
@@ -38,8 +39,10 @@ std::string CudaProblem() {
   if (error == cudaErrorInsufficientDriver) {
     return "the NVIDIA driver is absent or older than this build's CUDA; install or update it";
   }
+  if (error == cudaErrorNoDevice || (error == cudaSuccess && count == 0)) {
+    return "there is no NVIDIA GPU, or CUDA_VISIBLE_DEVICES hides it; use --device host";
+  }
   if (error != cudaSuccess) return std::string("CUDA does not start: ") + cudaGetErrorString(error);
-  if (count == 0) return "there is no NVIDIA GPU; use --device host";
   cudaDeviceProp prop;
   CudaOrDie(cudaGetDeviceProperties(&prop, 0), "cudaGetDeviceProperties");
   const std::string what = std::string(prop.name) + " (compute capability " + std::to_string(prop.major) + "." +
@@ -48,7 +51,7 @@ std::string CudaProblem() {
   if (!prop.canMapHostMemory || !prop.unifiedAddressing) {
     return what + " cannot read host memory in place, which zero-copy experts need; use --device host";
   }
-  return "";
+  return cuda::KernelImageProblem(cuda::LoadKernelImage(), what);
 }
 
 CudaDevice DescribeCudaDevice() {

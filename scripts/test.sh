@@ -97,8 +97,9 @@ for name in "${stages[@]}"; do
       ;;
     cuda)
       if PATH=$PATH:/usr/local/cuda/bin command -v nvcc >/dev/null; then
-        stage "build cuda" scripts/build.sh cuda hearth-gpu-worker gpu_tests
+        stage "build cuda" scripts/build.sh cuda hearth-gpu-worker hearth-gateway gpu_tests
         stage "tests on the GPU" ctest --preset cuda -L gpu
+        stage "a GPU that cannot be used" e2e cuda 1 'test_gpu_refusals.py'
       else
         echo "=== cuda: SKIPPED, this machine has no nvcc (CUDA Toolkit), so the CUDA backend is not compiled"
       fi

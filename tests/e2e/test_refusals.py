@@ -6,44 +6,19 @@ import shutil
 import socket
 import struct
 import subprocess
-import tempfile
 import unittest
 
-from harness import BIN, MODEL, SHARED_MEMORY, SLOW, free_port
+from harness import MODEL
+from refusing import RefusalCase
 
 HELP = "fetch the checkpoint again, or choose another with -m"
 
 
-class Refusals(unittest.TestCase):
-    def setUp(self):
-        self.dir = tempfile.mkdtemp(prefix="hearth-test.")
-        self.home = tempfile.mkdtemp(prefix="hearth-test.", dir=SHARED_MEMORY)
-        self.addCleanup(shutil.rmtree, self.dir, True)
-        self.addCleanup(shutil.rmtree, self.home, True)
-
+class Refusals(RefusalCase):
     def model_copy(self):
         copy = os.path.join(self.dir, "model")
         shutil.copytree(MODEL, copy)
         return copy
-
-    def refuse(self, binary, *flags, names, home=None, one_line=True):
-        """Runs a process that must refuse; `names` must all be said in its last line."""
-        done = subprocess.run([f"{BIN}/{binary}", *flags], capture_output=True, text=True, timeout=60 * SLOW)
-        self.assertNotEqual(done.returncode, 0)
-        self.assertGreater(done.returncode, 0, "ended by a signal")
-        said = done.stderr.strip().split("\n")[-1] if one_line else done.stderr
-        for name in names:
-            self.assertIn(name, said)
-        return done
-
-    def refuse_worker(self, model, names, *flags, home=None):
-        home = home or self.home
-        done = self.refuse("hearth-gpu-worker", "-m", model, "--home-dir", home, "--grpc-listen",
-                           f"unix:{self.dir}/w.sock", "--metrics-port", "0", *flags, names=names)
-        left = [f for f in os.listdir(home) if not f.endswith(".lock")] if os.path.isdir(home) else []
-        self.assertEqual(left, [], "files left behind")
-        self.assertFalse(os.path.exists(f"{self.dir}/w.sock"))
-        return done
 
     def edit_header(self, path, change):
         """Rewrites a safetensors header in place of the old one; the data stays."""

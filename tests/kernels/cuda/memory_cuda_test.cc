@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <vector>
@@ -57,6 +58,22 @@ TEST(CudaMemory, NoRoomIsNullNotAnError) {
   void* small = memory.allocate(64);
   EXPECT_NE(small, nullptr);
   memory.release(small);
+}
+
+// The driver refuses memory that cannot be pinned; nothing stays behind that would disturb what comes next.
+TEST(CudaMemory, MemoryThatCannotBeRegisteredIsRefusedInWords) {
+  constexpr size_t kBytes = 4 << 20;
+  const MemoryOps& memory = *CudaBackend().memory;
+  void* const pages = ::mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(pages, MAP_FAILED);
+  const std::string refusal = memory.register_host(pages, kBytes);
+  EXPECT_NE(refusal.find("cudaHostRegister refused 4 MiB"), std::string::npos) << "said: " << refusal;
+  ASSERT_EQ(::mprotect(pages, kBytes, PROT_READ | PROT_WRITE), 0);
+  EXPECT_EQ(memory.register_host(pages, kBytes), "");
+  memory.unregister_host(pages);
+  testing::DeviceCopy device;
+  EXPECT_EQ(device.Get(device.Put(std::vector<int32_t>{7}), 1), std::vector<int32_t>{7});
+  ::munmap(pages, kBytes);
 }
 
 }  // namespace
