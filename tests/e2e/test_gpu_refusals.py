@@ -61,6 +61,11 @@ def vram_taken(test, mib_left):
 
 
 class GpuRefusals(RefusalCase):
+    def refuse_gpu(self, model, names, *flags, **where):
+        done = self.refuse_worker(model, names, "--device", "cuda", *flags, **where)
+        self.assertEqual(done.returncode, 2)
+        print(done.stderr.strip().split("\n")[-1], file=sys.stderr)
+
     def serves_on_the_cpu(self, reason, env):
         """The default device: the worker serves, and its log says loudly why it computes on the CPU."""
         with Server(tier=False, env=env, worker_flags=("--device", "auto", "--cpu-lane", "never")) as server:
@@ -74,12 +79,11 @@ class GpuRefusals(RefusalCase):
 
     @unittest.skipIf(CUDA, "this build has CUDA")
     def test_build_without_cuda(self):
-        self.refuse_worker(MODEL, ["--device is cuda", "this build has no CUDA", "--device host"], "--device", "cuda")
+        self.refuse_gpu(MODEL, ["--device is cuda", "this build has no CUDA", "--device host"])
 
     @unittest.skipUnless(CUDA and not DRIVER, "needs a build with CUDA and no driver")
     def test_no_driver(self):
-        self.refuse_worker(MODEL, ["--device is cuda", "driver is absent or older", "install or update it"],
-                           "--device", "cuda")
+        self.refuse_gpu(MODEL, ["--device is cuda", "driver is absent or older", "install or update it"])
 
     @unittest.skipUnless(CUDA and not DRIVER, "needs a build with CUDA and no driver")
     def test_no_driver_by_default_serves_on_the_cpu(self):
@@ -87,8 +91,7 @@ class GpuRefusals(RefusalCase):
 
     @unittest.skipUnless(CUDA and DRIVER, "needs a build with CUDA and a driver")
     def test_no_gpu(self):
-        self.refuse_worker(MODEL, ["--device is cuda", "there is no NVIDIA GPU", "--device host"], "--device", "cuda",
-                           env=HIDDEN)
+        self.refuse_gpu(MODEL, ["--device is cuda", "there is no NVIDIA GPU", "--device host"], env=HIDDEN)
 
     @unittest.skipUnless(CUDA and DRIVER, "needs a build with CUDA and a driver")
     def test_no_gpu_by_default_serves_on_the_cpu(self):
@@ -97,14 +100,13 @@ class GpuRefusals(RefusalCase):
     @unittest.skipUnless(CUDA and GPUS, "needs a build with CUDA and a GPU")
     def test_memory_taken_by_another_process(self):
         with vram_taken(self, 4096):
-            self.refuse_worker(REAL_SHAPE, ["device memory: need", "context", "dense weights", "expert slots", "have"],
-                               "--device", "cuda", "--assume-ram-gb", "130")
+            self.refuse_gpu(REAL_SHAPE, ["device memory: need", "context", "dense weights", "expert slots", "have"],
+                            "--assume-ram-gb", "130")
 
     @unittest.skipUnless(CUDA and GPUS, "needs a build with CUDA and a GPU")
     def test_no_memory_left_for_a_context(self):
         with vram_taken(self, 16):
-            self.refuse_worker(MODEL, ["--device is cuda", "no memory left", "nvidia-smi", "--device host"],
-                               "--device", "cuda")
+            self.refuse_gpu(MODEL, ["--device is cuda", "no memory left", "nvidia-smi", "--device host"])
 
     @unittest.skipUnless(CUDA and GPUS, "needs a build with CUDA and a GPU")
     def test_no_memory_left_by_default_serves_on_the_cpu(self):
@@ -116,8 +118,8 @@ class GpuRefusals(RefusalCase):
         worker = os.environ.get("HEARTH_OTHER_ARCH_WORKER")
         if not worker:
             self.skipTest("HEARTH_OTHER_ARCH_WORKER names no worker of another architecture")
-        self.refuse_worker(MODEL, ["--device is cuda", "no machine code for", "HEARTH_CUDA_ARCHITECTURES"],
-                           "--device", "cuda", binary=os.path.abspath(worker))
+        self.refuse_gpu(MODEL, ["--device is cuda", "no machine code for", "HEARTH_CUDA_ARCHITECTURES"],
+                        binary=os.path.abspath(worker))
 
 
 if __name__ == "__main__":
