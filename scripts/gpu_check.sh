@@ -2,83 +2,69 @@
 # What needs a GPU: every op against the host backend, the small model, memory and race checks, speed, and the real
 # model's shape with random weights. Each stage can run alone and ends within ten minutes; a table closes the run.
 #
-#   scripts/gpu_check.sh [STAGE...]      build ops model transformers serve sanitize bench real (default: all, in
-#                                        this order)
-#   scripts/gpu_check.sh pack FOLDER     programs and the libraries they need as FOLDER/programs.tar.xz (about 12 MB), for
+#   scripts/gpu_check.sh [STAGE...]      build ops model early transformers serve refusals sanitize bench real restart4k
+#                                        (default: all, in this order)
+#   scripts/gpu_check.sh visit [STAGE...]  for a machine that one has for minutes: nine in all, a share for each stage, none
+#                                        waits for another's success (default: ops model early refusals handoff real
+#                                        restart4k transformers sanitize)
+#   scripts/gpu_check.sh pack FOLDER     programs and the libraries they need as FOLDER/programs.tar.xz (about 13 MB), for
 #                                        a machine that cannot build; unpacked there when HEARTH_GPU_BIN names FOLDER
 #
 # build     the CUDA backend and its programs (needs nvcc and the packages of scripts/install.sh)
-# ops       every *_cuda_test of an op, each against the host's reference
+# other     a worker without machine code for this GPU, for stage refusals (not in the default list; minutes)
+# ops       every *_cuda_test of an op, each against the host's reference, several beside each other
 # model     hearth-tiny against its panel, and exactness, on the GPU
+# early     ops and model again with HEARTH_CUDA_EARLY_LAUNCH=1 (compute capability 9.0 and later)
 # transformers  random models of odd shapes against transformers' glm5_next (needs Python with transformers and torch)
 # serve     the three processes with the worker on the GPU: the panel over HTTP in both modes, the exact promise
+# refusals  a GPU that cannot be used: refused in one line, or the CPU with a loud warning
 # sanitize  compute-sanitizer's memcheck and racecheck over the op tests
 # bench     *_cuda_bench: bytes moved, time, share of the ceiling
-# real      bench/engine/engine_bench on the real shape: 114 GB of host memory for the expert home
+# handoff   of an empty CPU job, as the GPU sees it (one of bench)
+# real      bench/engine/engine_bench on the real shape, at the hit rate wanted: 114 GB of host memory for the home
+# restart4k a restart of the real shape that adopts its home on 4 KiB pages
 #
 # HEARTH_GPU_BIN          a folder from `pack`, or a build folder; default build/cuda
+# HEARTH_GPU_OUT          a folder for the table and the logs (logs.tar.gz), whole after every stage
+# HEARTH_GPU_LOGS         folder of the logs while they are written; default build/gpu_check
+# HEARTH_GPU_ONLY         patterns of program names for ops, sanitize and bench, for example 'mla_* kda_*'
+# HEARTH_GPU_SIDE_BY_SIDE programs of ops, transformers and sanitize beside each other; default half of the CPUs
 # HEARTH_GPU_FILTER       gtest filter of stage sanitize; default leaves out the large and repeated cases
-# HEARTH_GPU_REAL_ARGS    arguments of engine_bench in stage real, behind the script's own
-# HEARTH_GPU_ONLY         pattern of program names for ops, sanitize and bench, for example 'mla_*'
-# HEARTH_GPU_SHAPE        shape of stage real; default tools/synthetic/real_shape_flat.json, whose experts hit the cache
-#                         at 39 % by the server's own admission
-# HEARTH_GPU_LOGS         folder of the logs; default build/gpu_check
+# HEARTH_GPU_TOOLS        of sanitize; default 'memcheck racecheck'
+# HEARTH_GPU_TEST_SECONDS most seconds for one test of sanitize; default 100
+# HEARTH_GPU_SEEDS        of transformers; default '1 2'
+# HEARTH_GPU_SHAPE        shape of real and restart4k; default tools/synthetic/real_shape_flat.json
+# HEARTH_GPU_HIT_RATE     that real looks for; default 0.39; 0: as the shape's router gives it
+# HEARTH_GPU_RAM_GB       GiB of RAM to count on, where the machine shows less than it has
+# HEARTH_GPU_HOME_GB      size of the home's tmpfs in GiB; default 112
+# HEARTH_GPU_REAL_ARGS    arguments of engine_bench in real and restart4k, behind the script's own
+# HEARTH_GPU_EARLY        0: real leaves out the decode with early launches
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 bin=${HEARTH_GPU_BIN:-build/cuda}
+other_worker=build/cuda-86/bin/hearth-gpu-worker
 logs=${HEARTH_GPU_LOGS:-build/gpu_check}
+out=${HEARTH_GPU_OUT:-}
 shape=${HEARTH_GPU_SHAPE:-tools/synthetic/real_shape_flat.json}
 only=${HEARTH_GPU_ONLY:-*}
-stage_seconds=580
-export PATH=$PATH:/usr/local/cuda/bin
-# Programs that were brought along are unpacked once.
-if [ -f "$bin/programs.tar.xz" ] && [ "${1:-}" != pack ]; then
-  unpacked=${TMPDIR:-/tmp}/hearth-gpu-$(cksum <"$bin/programs.tar.xz" | tr ' ' -)
-  if [ ! -d "$unpacked" ]; then
-    mkdir -p "$unpacked.part"
-    tar -xJf "$bin/programs.tar.xz" -C "$unpacked.part" 2>/dev/null ||
-      python3 -m tarfile -e "$bin/programs.tar.xz" "$unpacked.part" || exit
-    mv "$unpacked.part" "$unpacked"
-  fi
-  bin=$unpacked
-fi
-[ -d "$bin/lib" ] && export LD_LIBRARY_PATH=$bin/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-mkdir -p "$logs"
-rows=()
-failures=0
 stage_end=0
-
-row() {  # STAGE WHAT RESULT SECONDS
-  rows+=("$(printf '%-12s %-38s %-9s %5s' "$1" "$2" "$3" "$4")")
-  [ "$3" = FAILED ] && failures=$((failures + 1))
-  return 0
-}
-
-# Runs a program under the rest of its stage's time and adds a row. Exit code 77 is a test that says why it cannot run.
-run() {  # STAGE NAME COMMAND...
-  local stage=$1 name=$2 begin=$SECONDS left code
-  shift 2
-  left=$((stage_end - SECONDS))
-  if [ "$left" -le 5 ]; then
-    row "$stage" "$name" "no time" 0
-    failures=$((failures + 1))
-    return
-  fi
-  local log=$logs/$stage.$name.log
-  echo "--- $stage: $name"
-  timeout -k 5 "$left" "$@" >"$log" 2>&1
-  code=$?
-  case $code in
-    0) row "$stage" "$name" ok $((SECONDS - begin)) ;;
-    77) row "$stage" "$name" skipped $((SECONDS - begin)); grep -m1 SKIPPED "$log" ;;
-    *) row "$stage" "$name" FAILED $((SECONDS - begin))
-       echo "exit code $code; the end of $log:"
-       tail -n "${HEARTH_GPU_TAIL:-40}" "$log" ;;
-  esac
-}
+export PATH=$PATH:/usr/local/cuda/bin
+. scripts/gpu/table.sh
+. scripts/gpu/pack.sh
+. scripts/gpu/sanitize.sh
+. scripts/gpu/real.sh
+[ -f "$bin/programs.tar.xz" ] && [ "${1:-}" != pack ] && { unpack || exit; }
+[ -d "$bin/lib" ] && export LD_LIBRARY_PATH=$bin/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+[ -x "$bin/other/hearth-gpu-worker" ] && other_worker=$bin/other/hearth-gpu-worker
+mkdir -p "$logs"
 
 programs() {  # FOLDER PATTERN: names, or an empty list
-  find "$bin/$1" -maxdepth 1 -type f -name "$2" -name "$only" -executable -printf '%f\n' 2>/dev/null | sort
+  local pattern
+  set -f
+  for pattern in $only; do
+    find "$bin/$1" -maxdepth 1 -type f -name "$2" -name "$pattern" -executable -printf '%f\n' 2>/dev/null
+  done | sort -u
+  set +f
 }
 
 need_programs() {  # STAGE LIST
@@ -104,54 +90,89 @@ stage_build() {
     hearth-gpu-worker hearth-cpu-tier hearth-gateway
 }
 
+stage_other() {
+  run other configure cmake --preset cuda -B build/cuda-86 -DHEARTH_CUDA_ARCHITECTURES=86-real -DHEARTH_TESTS=OFF
+  run other "worker for 8.6 alone" cmake --build build/cuda-86 --target hearth-gpu-worker
+}
+
 stage_ops() {
   local list name
   list=$(programs tests '*_cuda_test')
   need_programs ops "$list" || return
   for name in $list; do
-    is_model_test "$name" || run ops "$name" "$bin/tests/$name"
+    is_model_test "$name" || start ops "$name" 300 "$bin/tests/$name"
   done
+  finish
 }
 
 stage_model() {
   local name
   for name in hearth_tiny_cuda_test exactness_cuda_test; do
-    if [ -x "$bin/tests/$name" ]; then run model "$name" "$bin/tests/$name"; else need_programs model ""; fi
+    if [ -x "$bin/tests/$name" ]; then start model "$name" 300 "$bin/tests/$name"; else need_programs model ""; fi
+  done
+  finish
+}
+
+stage_early() {
+  local list name
+  list=$(programs tests '*_cuda_test')
+  need_programs early "$list" || return
+  for name in $list; do start early "$name" 300 env HEARTH_CUDA_EARLY_LAUNCH=1 "$bin/tests/$name"; done
+  finish
+}
+
+# A process per model; one for all, which says what is missing, where their names cannot be had.
+start_transformers() {
+  local seed model models check=(env OMP_NUM_THREADS=2 PYTHONUNBUFFERED=1 python3
+    tests/gpu_worker/model/transformers_check.py --bin "$bin/tests/score_checkpoint" --device cuda)
+  models=$(python3 -c 'import sys; sys.path.insert(0, "tests/gpu_worker/model")
+from random_models import SHAPES; print(*SHAPES)' 2>/dev/null)
+  [ -n "$models" ] || start transformers "all models" 300 "${check[@]}"
+  for seed in ${HEARTH_GPU_SEEDS:-1 2}; do
+    for model in $models; do
+      start transformers "$model, seed $seed" 300 "${check[@]}" --only "$model" --seeds "$seed"
+    done
   done
 }
 
 stage_transformers() {
   [ -x "$bin/tests/score_checkpoint" ] || { need_programs transformers ""; return; }
-  run transformers transformers_check python3 tests/gpu_worker/model/transformers_check.py \
-    --bin "$bin/tests/score_checkpoint" --device cuda
-  cat "$logs/transformers.transformers_check.log"
+  start_transformers
+  [ "${beside_the_next:-0}" = 1 ] && return
+  finish
+  report_transformers
 }
+
+report_transformers() { grep -hE '^(shape|[a-z0-9]+ +[0-9]+ )' "$logs"/transformers.*.log 2>/dev/null | sort -u; }
+
+programs_path() { case $bin in /*) echo "$bin/bin" ;; *) echo "$PWD/$bin/bin" ;; esac; }
 
 stage_serve() {
   [ -x "$bin/bin/hearth-gateway" ] || { need_programs serve ""; return; }
-  local programs=$bin/bin name
-  case $programs in /*) ;; *) programs=$PWD/$programs ;; esac
+  local name
   for name in test_panel test_exactness; do
-    run serve "$name over HTTP" env HEARTH_DEVICE=cuda HEARTH_BIN="$programs" \
+    run serve "$name over HTTP" env HEARTH_DEVICE=cuda HEARTH_BIN="$(programs_path)" \
       python3 -m unittest discover -v -s tests/e2e -p "$name.py"
   done
 }
 
-stage_sanitize() {
-  local list name tool filter=${HEARTH_GPU_FILTER:-'-*Real*:*Repeat*:*EveryRun*:*ManyRowsOfTheHead:*DeepSums:*EnoughTiles*'}
-  if ! command -v compute-sanitizer >/dev/null; then
-    row sanitize "no compute-sanitizer (CUDA Toolkit)" FAILED 0
-    return
-  fi
-  list=$(programs tests '*_cuda_test')
-  need_programs sanitize "$list" || return
-  for name in $list; do
-    is_model_test "$name" && continue
-    for tool in memcheck racecheck; do
-      run sanitize "$name.$tool" compute-sanitizer --tool "$tool" --error-exitcode 9 --print-limit 20 \
-        "$bin/tests/$name" --gtest_filter="$filter"
-    done
-  done
+# A row per refusal, from unittest's own lines.
+stage_refusals() {
+  [ -x "$bin/bin/hearth-gateway" ] || { need_programs refusals ""; return; }
+  local log name result known
+  [ -x "$other_worker" ] && export HEARTH_OTHER_ARCH_WORKER=$other_worker
+  run refusals "test_gpu_refusals" env HEARTH_BIN="$(programs_path)" \
+    python3 -m unittest discover -v -s tests/e2e -p test_gpu_refusals.py
+  log=$(log_of refusals test_gpu_refusals)
+  while read -r name result; do
+    case $result in ok) known=ok ;; skipped) known=skipped ;; *) known=FAILED ;; esac
+    row refusals "${name//_/ }" "$known" 0
+  done < <(awk '/^test_/ {name = substr($1, 6)}
+    name != "" && match($0, /(^|\.\.\. )(ok|skipped|FAIL|ERROR)/) {
+      result = substr($0, RSTART, RLENGTH); sub(/^\.\.\. /, "", result); print name, result; name = ""}' "$log")
+  grep -E '^(gpu_worker:|another process)' "$log"
+  [ -x "$bin/tests/memory_cuda_test" ] &&
+    run refusals "host memory that cannot be registered" "$bin/tests/memory_cuda_test" --gtest_filter='*Registered*'
 }
 
 stage_bench() {
@@ -160,73 +181,68 @@ stage_bench() {
   need_programs bench "$list" || return
   for name in $list; do
     run bench "$name" "$bin/bench/$name"
-    cat "$logs/bench.$name.log"
+    cat "$(log_of bench "$name")"
   done
 }
 
-# The proper place of the home is a tmpfs of its own with huge pages; the folder that is there is taken otherwise.
-stage_real() {
-  [ -x "$bin/bench/engine_bench" ] || { need_programs real ""; return; }
-  local arguments=(--model "synthetic:$shape" --log-level warning --cpu-tier 127.0.0.1:31302
-    --tier-binary "$bin/bin/hearth-cpu-tier" --vram-gb 24 --ec-max-slots 1312
-    --part "start,decode1,decode4,prefill8k,memory")
-  # shellcheck disable=SC2206  # words are meant
-  arguments+=(${HEARTH_GPU_REAL_ARGS:-})
-  run real engine_bench "$bin/bench/engine_bench" "${arguments[@]}"
-  cat "$logs/real.engine_bench.log"
+stage_handoff() {
+  [ -x "$bin/bench/handoff_cuda_bench" ] || { need_programs handoff ""; return; }
+  run handoff handoff_cuda_bench "$bin/bench/handoff_cuda_bench"
+  cat "$(log_of handoff handoff_cuda_bench)"
 }
 
-# Names of the libraries that every machine with a C++ program has; the driver's own come with the driver.
-system_library='^(linux-vdso|ld-linux|libc\.so|libm\.so|libdl|libpthread|librt\.so|libstdc\+\+|libgcc_s|libcuda\.so)'
+all=(build ops model early transformers serve refusals sanitize bench real restart4k)
+visit_stages=(ops model early refusals handoff real restart4k transformers sanitize)
+visit_seconds=535
+# Most seconds of a stage in a visit; what the measurement on the real shape leaves is for the rest.
+declare -A share=([ops]=60 [model]=60 [early]=60 [refusals]=60 [handoff]=30 [serve]=120 [real]=380 [restart4k]=120
+  [transformers]=150 [sanitize]=150)
+is_stage() { declare -F "stage_$1" >/dev/null; }
 
-pack() {  # FOLDER
-  local out=$1 work file library kept
-  work=$(mktemp -d)
-  mkdir -p "$out" "$work/tests" "$work/bench" "$work/bin" "$work/lib"
-  for file in "$bin"/tests/*_cuda_test "$bin"/bench/*_cuda_bench "$bin/bench/engine_bench" \
-    "$bin/tests/score_checkpoint" "$bin"/bin/hearth-{cpu-tier,gpu-worker,gateway}; do
-    [ -x "$file" ] || { echo "gpu_check: pack: $file is missing; run stage build" >&2; return 1; }
-    kept=$work/$(basename "$(dirname "$file")")/$(basename "$file")
-    strip --strip-unneeded -o "$kept" "$file" || return 1
-    while read -r library; do
-      [[ $(basename "$library") =~ $system_library ]] && continue
-      [ -e "$work/lib/$(basename "$library")" ] && continue
-      strip --strip-unneeded -o "$work/lib/$(basename "$library")" "$library" 2>/dev/null ||
-        cp -L "$library" "$work/lib/"
-    done < <(ldd "$file" | awk '$3 ~ /^\// {print $3}')
-  done
-  # The kernels are in every program; a window of 64 MiB stores them once.
-  tar -cf - -C "$work" tests bench bin lib | xz --lzma2=preset=2,dict=64MiB -T1 >"$out/programs.tar.xz" || return 1
-  rm -rf "$work"
-  du -m "$out/programs.tar.xz" | awk '{print "gpu_check: packed " $1 " MiB into " $2}'
-}
-
-if [ "${1:-}" = pack ]; then
-  [ $# -eq 2 ] || { echo "usage: scripts/gpu_check.sh pack FOLDER" >&2; exit 2; }
-  pack "$2"
-  exit
-fi
+visiting=0
+case ${1:-} in
+  pack)
+    [ $# -eq 2 ] || { echo "usage: scripts/gpu_check.sh pack FOLDER" >&2; exit 2; }
+    pack "$2"
+    exit
+    ;;
+  visit)
+    visiting=1
+    shift
+    [ $# -gt 0 ] || set -- "${visit_stages[@]}"
+    # Those that were still to be shown; the others were clean.
+    HEARTH_GPU_TOOLS=${HEARTH_GPU_TOOLS:-racecheck}
+    sanitize_only=${HEARTH_GPU_ONLY:-kda_* router_* linear_prefill_*}
+    ;;
+esac
 stages=("$@")
-[ ${#stages[@]} -gt 0 ] || stages=(build ops model transformers serve sanitize bench real)
+[ ${#stages[@]} -gt 0 ] || stages=("${all[@]}")
 for stage in "${stages[@]}"; do
-  case $stage in
-    build | ops | model | transformers | serve | sanitize | bench | real) ;;
-    *)
-      echo "gpu_check: no stage $stage; \
-there are build, ops, model, transformers, serve, sanitize, bench, real, and pack FOLDER" >&2
-      exit 2
-      ;;
-  esac
+  is_stage "$stage" || { echo "gpu_check: no stage $stage; there are ${all[*]} other handoff, visit and pack FOLDER" >&2; exit 2; }
 done
 for stage in "${stages[@]}"; do
-  stage_end=$((SECONDS + stage_seconds))
+  stage_end=$((SECONDS + 580))
+  if [ $visiting = 1 ]; then
+    stage_end=$((SECONDS + ${share[$stage]:-100}))
+    [ $stage_end -gt $visit_seconds ] && stage_end=$visit_seconds
+  fi
+  # Neither measures time: transformers takes CPUs, sanitize the GPU.
+  beside_the_next=0
+  [ $visiting = 1 ] && [ "$stage" = transformers ] && [[ " ${stages[*]} " == *" transformers sanitize "* ]] && beside_the_next=1
+  if [ $visiting = 1 ] && [ "$stage" = sanitize ]; then only=$sanitize_only; fi
   "stage_$stage"
+  save
 done
+if [ ${#started[@]} -gt 0 ]; then
+  finish
+  report_transformers
+fi
 echo
-printf '%-12s %-38s %-9s %5s\n' stage what result s
-printf '%s\n' "${rows[@]}"
+table
+[ ${#rows[@]} -gt 0 ] && table >"$logs/table.txt"
+save
 if [ "$failures" -gt 0 ]; then
-  echo "gpu_check: $failures failed"
+  echo "gpu_check: $failures failed or did not end"
   exit 1
 fi
 echo "gpu_check: nothing failed"

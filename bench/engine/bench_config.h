@@ -19,14 +19,16 @@ struct BenchConfig {
   std::string tier_binary;
   std::string tier_arguments;
   double hit_rate = 0;
+  double router_zipf = -1;
 
   template <typename Visitor>
   void ForEach(Visitor&& visit) {
     worker.ForEach(visit);
-    visit(OptionSpec{.flag = "--part",
-                     .help = "what to measure, with commas: start, decode1, decode4, prefill8k, prefill32k, exactness, "
-                             "memory"},
-          part);
+    visit(
+        OptionSpec{.flag = "--part",
+                   .help = "what to measure, with commas: start, decode1, decode4 (or of either fast1, exact1, fast4, "
+                           "exact4), prefill8k, prefill32k, exactness, memory"},
+        part);
     visit(OptionSpec{.flag = "--tokens", .help = "decode steps that are measured"}, tokens);
     visit(OptionSpec{.flag = "--warm",
                      .help = "decode steps before, that fill the expert cache; with several streams "
@@ -38,6 +40,10 @@ struct BenchConfig {
                          "spread a synthetic router's picks so that the cache hits this share of the experts in every "
                          "decode measurement, 0.39 for example; 0: as the model's file says"},
           hit_rate);
+    visit(OptionSpec{.flag = "--router-zipf",
+                     .help = "of a synthetic model's routers, in place of its file's, and where --hit-rate begins; -1: "
+                             "the file's"},
+          router_zipf);
     visit(OptionSpec{.flag = "--feed",
                      .help = "the next token: drawn at random, or the likeliest (a random model then repeats itself)",
                      .allowed = {"random", "greedy"}},

@@ -110,11 +110,17 @@ void Measure(const BenchConfig& config) {
   const double begin = Now();
   ModelEngine engine(config.worker, kernels, home_dir, {});
   Bench bench{config, kernels, home_dir, engine, vram, tier, {}};
-  if (config.hit_rate > 0) bench.router_zipf = RouterZipfOf(config.worker.model);
+  if (config.router_zipf >= 0) {
+    bench.router_zipf = config.router_zipf;
+    SetRouterZipf(engine, config.worker.model, bench.router_zipf);
+  } else if (config.hit_rate > 0) {
+    bench.router_zipf = RouterZipfOf(config.worker.model);
+  }
   if (UsesCpuTier(config.worker)) bench.StartTier();
   const double created = Now() - begin;
   if (config.Has("start")) ReportStart(bench, created);
-  if (config.part.find("code") != std::string::npos || config.part.find("prefill") != std::string::npos) {
+  const auto has = [&](const char* text) { return config.part.find(text) != std::string::npos; };
+  if (has("decode") || has("fast") || has("exact1") || has("exact4") || has("prefill")) {
     vram.Pause();
     bench.ceilings = MeasureCeilings(engine);
     vram.Resume();
@@ -127,9 +133,9 @@ void Measure(const BenchConfig& config) {
     if (!kernels.on_host() && bench.ceilings.home_many < kLeast) Say("remark", "the link gives less than 48 GB/s");
   }
   for (const int streams : {1, 4}) {
-    if (!config.Has(StrCat("decode", streams))) continue;
-    if (bench.uses_tier()) MeasureDecode(bench, streams, false);
-    MeasureDecode(bench, streams, true);
+    const bool both = config.Has(StrCat("decode", streams));
+    if (bench.uses_tier() && (both || config.Has(StrCat("fast", streams)))) MeasureDecode(bench, streams, false);
+    if (both || config.Has(StrCat("exact", streams))) MeasureDecode(bench, streams, true);
   }
   if (config.Has("prefill8k")) MeasurePrefill(bench, 8192, 3);
   if (config.Has("prefill32k")) MeasurePrefill(bench, 32768, 1);

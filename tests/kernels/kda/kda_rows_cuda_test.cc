@@ -1,6 +1,7 @@
 #include <cstdio>
 
 #include "tests/kernels/cuda/device_copy.h"
+#include "tests/kernels/cuda/small_shapes.h"
 #include "tests/kernels/support/op_test.h"
 
 namespace hearth::kernels {
@@ -165,6 +166,7 @@ TEST(ShortConvCuda, EqualsTheReferenceAndAnyCutHasTheSameBits) {
             "rows " + std::to_string(rows) + " channels " + std::to_string(channels) + " taps " + std::to_string(taps),
             whole.out, want);
         EXPECT_TRUE(SameBits(whole.history, history));
+        if (testing::SmallShapes() && rows == 140 && taps != 4) continue;
         for (const std::vector<Dim>& pieces : {std::vector<Dim>{1}, {2, 1}, {64, 65}, std::vector<Dim>(20, 1)}) {
           const Convolved cut = OnGpu(c, pieces);
           EXPECT_TRUE(SameBits(cut.out, whole.out));
@@ -176,14 +178,15 @@ TEST(ShortConvCuda, EqualsTheReferenceAndAnyCutHasTheSameBits) {
 }
 
 TEST(ShortConvCuda, ManySegmentsDoNotMeet) {
-  constexpr Dim kCount = 70, kChannels = 70, kTaps = 4;
+  const Dim count = testing::Smaller<Dim>(70, 8);
+  constexpr Dim kChannels = 70, kTaps = 4;
   DeviceCopy device;
   const ConvCase first = MakeConvCase(1, kChannels, kTaps);
   std::vector<KdaSegment> segments;
   std::vector<Convolved> alone;
   Floats raw;
   Dim rows = 0;
-  for (Dim i = 0; i < kCount; ++i) {
+  for (Dim i = 0; i < count; ++i) {
     ConvCase c = MakeConvCase(i == 2 ? 100 : 1 + i % 4, kChannels, kTaps);
     c.weight = first.weight;
     alone.push_back(OnGpu(c, {}));
@@ -193,9 +196,9 @@ TEST(ShortConvCuda, ManySegmentsDoNotMeet) {
   }
   float* out = device.Poisoned<float>(rows * kChannels);
   device.backend().short_conv(device.backend().stream, {device.Put(raw), device.Put(first.weight), segments.data(),
-                                                        kCount, kChannels, kTaps, out});
+                                                        count, kChannels, kTaps, out});
   const Floats got = device.Get(out, rows * kChannels);
-  for (Dim i = 0; i < kCount; ++i) {
+  for (Dim i = 0; i < count; ++i) {
     EXPECT_TRUE(SameBits(Rows(got, kChannels, segments[i].row_begin, segments[i].row_count), alone[i].out)) << i;
     EXPECT_TRUE(SameBits(device.Get(segments[i].history, (kTaps - 1) * kChannels), alone[i].history)) << i;
   }

@@ -6,6 +6,7 @@
 
 #include "kernels/backend.h"
 #include "tests/kernels/cuda/device_copy.h"
+#include "tests/kernels/cuda/small_shapes.h"
 
 namespace hearth::kernels {
 namespace {
@@ -57,6 +58,7 @@ TEST(HeadLinearCuda, MatchesTheReference) {
     const std::vector<float> w = Normals(s.heads * s.in * s.out, rng);
     for (const Phase phase : {Phase::kDecode, Phase::kPrefill}) {
       for (const Dim rows : {1, 8, 9, 150}) {
+        if (testing::SmallShapes() && rows == 150 && s.in < 128) continue;
         const std::vector<float> x = Normals(rows * s.heads * s.in, rng);
         const double error = RelativeError(HeadProducts(CudaBackend(), s, w, x, 0, rows, phase),
                                            HeadProducts(RefBackend(), s, w, x, 0, rows, phase));

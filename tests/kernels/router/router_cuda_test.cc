@@ -1,12 +1,14 @@
 #include <cstdio>
 
 #include "tests/kernels/cuda/device_copy.h"
+#include "tests/kernels/cuda/small_shapes.h"
 #include "tests/kernels/support/op_test.h"
 
 namespace hearth::kernels {
 namespace {
 
 using testing::DeviceCopy;
+using testing::Smaller;
 
 struct Case {
   Dim rows, hidden, experts, top_k;
@@ -95,7 +97,8 @@ TEST(RouterCuda, AgreesWithTheFormula) {
   const Dim shapes[][3] = {{1, 1, 1},    {5, 3, 2},     {16, 33, 4},    {61, 32, 8},
                            {100, 71, 5}, {1024, 97, 8}, {4096, 288, 8}, {130, 300, 40}};
   for (const auto& [hidden, experts, top_k] : shapes) {
-    const Case c = MakeCase(hidden == 4096 ? 9 : 67, hidden, experts, top_k);
+    const Dim rows = hidden == 4096 ? Smaller<Dim>(9, 2) : Smaller<Dim>(67, 9);
+    const Case c = MakeCase(rows, hidden, experts, top_k);
     for (Phase phase : {Phase::kDecode, Phase::kPrefill}) Compare(c, phase);
   }
 }
@@ -125,9 +128,10 @@ TEST(RouterCuda, TiesGoToTheLowerId) {
 TEST(RouterCuda, RowAloneHasTheSameBits) {
   for (Phase phase : {Phase::kDecode, Phase::kPrefill}) {
     for (Dim hidden : {77, 1024}) {
-      const Case c = MakeCase(35, hidden, 45, 7);
-      const Result all = Route(c, 0, 35, phase);
-      for (Dim r = 0; r < 35; ++r) {
+      const Dim rows = Smaller<Dim>(35, 6);
+      const Case c = MakeCase(rows, hidden, 45, 7);
+      const Result all = Route(c, 0, rows, phase);
+      for (Dim r = 0; r < rows; ++r) {
         const Result one = Route(c, r, 1, phase);
         EXPECT_TRUE(SameBits(one.weights, Rows(all.weights, 7, r, 1)));
         EXPECT_TRUE(std::equal(one.ids.begin(), one.ids.end(), all.ids.begin() + r * 7));
@@ -153,8 +157,8 @@ TEST(MoeCombineCuda, HasTheReferencesBits) {
     DeviceCopy device;
     float *in_place = device.Put(shared), *apart = device.Poisoned<float>(kRows * hidden);
     for (float* y : {apart, in_place}) {
-      device.backend().moe_combine(device.backend().stream, {device.Put(picks), device.Put(weights), in_place, kRows,
-                                                             kTopK, hidden, y});
+      device.backend().moe_combine(device.backend().stream,
+                                   {device.Put(picks), device.Put(weights), in_place, kRows, kTopK, hidden, y});
       EXPECT_TRUE(SameBits(device.Get(y, kRows * hidden), want)) << "hidden " << hidden;
     }
   }
