@@ -23,6 +23,7 @@ struct WorkerConfig {
   std::string cpu_tier = "127.0.0.1:30002";
   std::string cpu_lane = "auto";
   std::string force_source = "none";
+  std::string popularity;
 
   std::optional<int64_t> context_tokens;
   std::optional<int64_t> sequences;
@@ -149,6 +150,10 @@ struct WorkerConfig {
                      .env = {"GLM53_EC_MAX_SLOTS"},
                      .help = "most slots of the expert cache; auto: as many as fit"},
           max_slots);
+    visit(OptionSpec{.flag = "--popularity",
+                     .help = "file that records how often experts are picked and from which the expert cache is filled "
+                             "at start; empty: hearth-popularity.json next to the model, none: neither"},
+          popularity);
     visit(OptionSpec{.flag = "--cpu-lane",
                      .help = "forces (also in exact mode, for tests) or forbids the CPU lane",
                      .allowed = {"auto", "always", "never"}},

@@ -12,6 +12,7 @@ namespace hearth {
 namespace {
 
 constexpr std::chrono::seconds kShutdownTime{2};  // for answers on their way when everything has ended
+constexpr std::chrono::minutes kRecordEvery{10};  // what a killed worker has learnt since then is lost
 
 }  // namespace
 
@@ -45,6 +46,7 @@ Worker::Worker(const WorkerConfig& config, std::vector<std::pair<std::string, st
   engine_ = std::make_unique<DecoderEngine>(model_->decoder(), model_->store(), model_->model(), model_->limits(),
                                             [this] { return PicksOf(model_->experts().stats()); });
   WarmUp();
+  WarmStart();
   StepLoop::Options options;
   options.queue_capacity = static_cast<size_t>(config_.max_queue);
   options.scheduler.write_timeout = config_.write_timeout;
@@ -78,6 +80,20 @@ void Worker::WarmUp() {
   if (!RowLogProbs(logits).finite()) {
     throw StartupError(StrCat(config_.model, ": warm-up gave logits that are not finite; the checkpoint is damaged"));
   }
+}
+
+void Worker::WarmStart() {
+  popularity_ = std::make_unique<PopularityFile>(config_.popularity, config_.model, model_->synthetic(),
+                                                 model_->home().layers(), model_->home().experts());
+  const Popularity& earlier = popularity_->earlier();
+  model_->experts().WarmStart(earlier);
+  if (earlier.tokens <= 0) return;
+  const LaneSnapshot stats = model_->experts().stats();
+  Log(LogLevel::kInfo, "warm_start",
+      {{"file", popularity_->path()},
+       {"tokens", earlier.tokens},
+       {"slots_used", stats.slots_used},
+       {"slots", stats.slots}});
 }
 
 // A model directory without a usable tokenizer.json still generates; only constraints need to know what ids stand for.
@@ -150,8 +166,7 @@ WorkerGauges Worker::ReadGauges() const {
 }
 
 void Worker::Serve() {
-  while (!stop_.WaitFor(std::chrono::hours(1))) {
-  }
+  while (!stop_.WaitFor(kRecordEvery)) popularity_->Save(model_->experts().popularity());
   Log(LogLevel::kInfo, "draining", {{"requests", loop_->stats().unfinished}, {"timeout", config_.drain_timeout}});
   state_.Draining();
   server_->SetServing(false);
@@ -159,6 +174,7 @@ void Worker::Serve() {
   const bool finished = loop_->WaitIdle(Deadline::After(config_.drain_timeout));
   if (!finished) Log(LogLevel::kWarning, "cut", {{"requests", loop_->stats().unfinished}});
   loop_->Stop();
+  popularity_->Save(model_->experts().popularity());
   server_->Shutdown(Deadline::After(kShutdownTime));
   Log(LogLevel::kInfo, "stopped");
 }

@@ -11,6 +11,7 @@
 #include "gpu_worker/config.h"
 #include "gpu_worker/metrics.h"
 #include "gpu_worker/model_engine.h"
+#include "gpu_worker/popularity_file.h"
 #include "gpu_worker/scheduler/decoder_engine.h"
 #include "gpu_worker/scheduler/step_loop.h"
 #include "gpu_worker/service/engine_service.h"
@@ -35,6 +36,7 @@ class Worker {
 
  private:
   void WarmUp();
+  void WarmStart();
   EngineParts MakeParts();
   void OfferConstraints(RequestLimits& limits) const;
   WorkerGauges ReadGauges() const;
@@ -51,6 +53,7 @@ class Worker {
   std::unique_ptr<RpcServer> server_;
 
   std::unique_ptr<ModelEngine> model_;
+  std::unique_ptr<PopularityFile> popularity_;
   std::unique_ptr<DecoderEngine> engine_;
   std::unique_ptr<StepLoop> loop_;
 };

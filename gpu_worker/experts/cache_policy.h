@@ -68,6 +68,12 @@ HEARTH_HD inline void Reset(const View& v) {
   *v.state = State();
 }
 
+// Before any traffic: the expert was picked so often a token in earlier runs.
+HEARTH_HD inline void Expect(const View& v, int32_t key, double picks) {
+  const Clock& clock = v.state->clock;
+  if (picks > 0) v.score[key] = clock.now + log2(picks * clock.half_life / kLn2);
+}
+
 // Moves time on by so many tokens, fractions included: rows / layers for each layer of a step.
 HEARTH_HD inline void AdvanceTime(const View& v, double tokens) {
   Advance(v.state->clock, tokens);

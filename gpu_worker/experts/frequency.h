@@ -11,6 +11,7 @@
 namespace hearth::cache {
 
 constexpr double kNeverSeen = -1e30;
+constexpr double kLn2 = 0.69314718055994531;
 // An admission costs this many reads of the expert: its copy.
 constexpr double kCopyReads = 1;
 // The lead of a newcomer beyond the copy, at least, in standard deviations of the difference of two counts.

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "gpu_worker/experts/frequency.h"
 #include "kernels/cuda/host_device.h"
 
 // Finds the half-life that foresees the picks. Each candidate predicts, for a sample of the experts, the chance of
@@ -37,7 +38,7 @@ HEARTH_HD inline double HalfLifeOf(int candidate) { return kShortestHalfLife * s
 
 HEARTH_HD inline int32_t WatchedCount(int32_t keys) { return keys / kTunerSample + 1; }
 
-HEARTH_HD inline double RateOf(int candidate) { return 0.69314718055994531 / HalfLifeOf(candidate); }
+HEARTH_HD inline double RateOf(int candidate) { return kLn2 / HalfLifeOf(candidate); }
 
 HEARTH_HD inline void Observe(Tuner& tuner, Watched* watched, int32_t key, int32_t picks) {
   if (key % kTunerSample != 0) return;

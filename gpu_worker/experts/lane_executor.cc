@@ -21,6 +21,7 @@ LaneExecutor::LaneExecutor(const HomeView& home, const kernels::Backend& backend
       options_(options),
       lane_(options.exact || options.cpu_lane == CpuLaneMode::kNever ? nullptr : lane),
       cache_(home, PlanSlots(options, uint64_t{home.layers()} * home.experts(), home.record_stride()), backend),
+      picked_(static_cast<size_t>(home.layers()) * home.experts()),
       prefill_(home, backend, cache_, stats_, options),
       cost_(StartConstants(home, backend, options)),
       pcie_(backend),
@@ -36,6 +37,38 @@ LaneExecutor::LaneExecutor(const HomeView& home, const kernels::Backend& backend
 LaneExecutor::~LaneExecutor() = default;
 
 std::vector<LaneExecutor::MemoryPart> LaneExecutor::memory() const { return {{"expert cache", cache_.arena_bytes()}}; }
+
+void LaneExecutor::WarmStart(const Popularity& earlier) {
+  const auto experts = static_cast<int32_t>(home_.experts());
+  std::vector<int32_t> filled;
+  {
+    const auto lock = cache_.Lock();
+    const cache::View view = cache_.view();
+    picked_.assign(picked_.size(), 0);
+    decoded_tokens_ = 0;
+    for (size_t key = 0; key < earlier.picks.size(); ++key) {
+      cache::Expect(view, static_cast<int32_t>(key), earlier.picks[key]);
+    }
+    for (int32_t key : MostPopular(earlier)) {
+      if (cache::FreeSlots(view) == 0) break;
+      const int32_t slot = cache::Admit(view, key, cache::Admission::kAlways);
+      if (slot < 0) continue;  // resident already
+      cache_.Fill(slot, key / experts, key % experts, backend_.stream);
+      filled.push_back(slot);
+    }
+    cache_.CopyCounters(stats_);
+  }
+  backend_.memory->synchronize(backend_.stream);
+  cache_.Unpin(filled);
+}
+
+Popularity LaneExecutor::popularity() {
+  Popularity seen{.layers = home_.layers(), .experts = home_.experts()};
+  const auto lock = cache_.Lock();
+  seen.tokens = decoded_tokens_;
+  for (uint64_t picks : picked_) seen.picks.push_back(seen.tokens > 0 ? static_cast<double>(picks) / seen.tokens : 0);
+  return seen;
+}
 
 Status LaneExecutor::Prefill(const MoeStep& step, int next_moe_layer, const std::function<bool()>& cancelled) {
   decode_layers_ = 0;
@@ -68,10 +101,13 @@ void LaneExecutor::TouchAndAdmit(const MoeStep& step, bool admit) {
   pinned_.clear();
   const auto lock = cache_.Lock();
   const cache::View view = cache_.view();
-  cache::AdvanceTime(view, static_cast<double>(step.rows) / home_.layers());
+  const double tokens = static_cast<double>(step.rows) / home_.layers();
+  cache::AdvanceTime(view, tokens);
+  decoded_tokens_ += tokens;
   for (size_t g = 0; g < groups.size(); ++g) {
     const int32_t key = cache_.Key(step.moe_layer, groups[g].expert);
     slot_of_group_[g] = cache::Touch(view, key, groups[g].picks);
+    picked_[static_cast<size_t>(key)] += static_cast<uint64_t>(groups[g].picks);
     inputs_[g] = {groups[g].picks, slot_of_group_[g] >= 0, false, view.score[key]};
     if (slot_of_group_[g] >= 0) pinned_.push_back(slot_of_group_[g]);
   }

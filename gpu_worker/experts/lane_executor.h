@@ -14,6 +14,7 @@
 #include "gpu_worker/experts/moe_executor.h"
 #include "gpu_worker/experts/pick_groups.h"
 #include "gpu_worker/experts/placement.h"
+#include "gpu_worker/experts/popularity.h"
 #include "gpu_worker/experts/prefill_lane.h"
 #include "gpu_worker/experts/run_group.h"
 #include "gpu_worker/experts/side_stream.h"
@@ -34,6 +35,12 @@ class LaneExecutor : public MoeExecutor {
   Status Prefill(const MoeStep& step, int next_moe_layer, const std::function<bool()>& cancelled) override;
   std::byte* LendActivations(uint64_t bytes) override { return prefill_.LendActivations(bytes); }
   void TakeBackActivations() override { prefill_.TakeBackActivations(); }
+
+  // Fills free slots with the experts picked most often in earlier runs, and begins to count this run's picks. Between
+  // steps, on their thread.
+  void WarmStart(const Popularity& earlier);
+  // What decode has picked since then. Any thread.
+  Popularity popularity();
 
   LaneSnapshot stats() const { return Snapshot(stats_); }
   ExpertCache::Comparison Verify(uint32_t samples) { return cache_.Verify(samples); }
@@ -62,6 +69,8 @@ class LaneExecutor : public MoeExecutor {
   CpuLane* const lane_;
   LaneStats stats_;
   ExpertCache cache_;
+  std::vector<uint64_t> picked_;  // per key, by decode; under the cache's lock
+  double decoded_tokens_ = 0;     // likewise
   PrefillLane prefill_;
   CostModel cost_;
   SideStream pcie_;  // misses cross PCIe beside everything else

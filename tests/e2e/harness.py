@@ -59,7 +59,8 @@ class Server:
         self.home = home or tempfile.mkdtemp(prefix="hearth-test.", dir=SHARED_MEMORY)
         self.port = free_port()
         self.metrics_ports = {"worker": free_port(), "tier": free_port()}
-        self.env = dict(os.environ, **(env or {}))
+        # What one test's worker saw is nothing to the next one's.
+        self.env = {**os.environ, "HEARTH_POPULARITY": "none", **(env or {})}
         self.worker_address = f"unix:{self.run}/worker.sock"
         self.tier_address = f"unix:{self.run}/tier.sock"
         self.commands = {
