@@ -4,10 +4,11 @@
 #
 #   scripts/gpu_check.sh [STAGE...]      build ops model early transformers serve refusals sanitize bench real restart4k
 #                                        (default: all, in this order)
-#   scripts/gpu_check.sh visit [STAGE...]  for a machine that one has for minutes: nine in all, a share for each stage, none
-#                                        waits for another's success (default: ops model early refusals handoff real
-#                                        restart4k transformers sanitize)
-#   scripts/gpu_check.sh pack FOLDER     programs and the libraries they need as FOLDER/programs.tar.xz (about 13 MB), for
+#   scripts/gpu_check.sh visit checks | speed | STAGE...
+#                                        for a machine that one has for minutes: nine in all, a share for each stage, none
+#                                        waits for another's success. checks: ops model early handoff refusals serve
+#                                        transformers sanitize; speed: real restart4k
+#   scripts/gpu_check.sh pack FOLDER     programs and the libraries they need as FOLDER/programs.tar.xz (about 14 MB), for
 #                                        a machine that cannot build; unpacked there when HEARTH_GPU_BIN names FOLDER
 #
 # build     the CUDA backend and its programs (needs nvcc and the packages of scripts/install.sh)
@@ -170,7 +171,7 @@ stage_refusals() {
   done < <(awk '/^test_/ {name = substr($1, 6)}
     name != "" && match($0, /(^|\.\.\. )(ok|skipped|FAIL|ERROR)/) {
       result = substr($0, RSTART, RLENGTH); sub(/^\.\.\. /, "", result); print name, result; name = ""}' "$log")
-  grep -E '^(gpu_worker:|another process)' "$log"
+  grep -oE 'gpu_worker: .*|another process left .*' "$log"
   [ -x "$bin/tests/memory_cuda_test" ] &&
     run refusals "host memory that cannot be registered" "$bin/tests/memory_cuda_test" --gtest_filter='*Registered*'
 }
@@ -192,10 +193,11 @@ stage_handoff() {
 }
 
 all=(build ops model early transformers serve refusals sanitize bench real restart4k)
-visit_stages=(ops model early refusals handoff real restart4k transformers sanitize)
+checks=(ops model early handoff refusals serve transformers sanitize)
+speed=(real restart4k)
 visit_seconds=535
 # Most seconds of a stage in a visit; what the measurement on the real shape leaves is for the rest.
-declare -A share=([ops]=60 [model]=60 [early]=60 [refusals]=60 [handoff]=30 [serve]=120 [real]=380 [restart4k]=120
+declare -A share=([ops]=60 [model]=60 [early]=60 [refusals]=60 [handoff]=30 [serve]=120 [real]=400 [restart4k]=135
   [transformers]=150 [sanitize]=150)
 is_stage() { declare -F "stage_$1" >/dev/null; }
 
@@ -209,7 +211,11 @@ case ${1:-} in
   visit)
     visiting=1
     shift
-    [ $# -gt 0 ] || set -- "${visit_stages[@]}"
+    case ${1:-} in
+      checks) set -- "${checks[@]}" ;;
+      speed) set -- "${speed[@]}" ;;
+      "") echo "usage: scripts/gpu_check.sh visit checks | speed | STAGE..." >&2; exit 2 ;;
+    esac
     # Those that were still to be shown; the others were clean.
     HEARTH_GPU_TOOLS=${HEARTH_GPU_TOOLS:-racecheck}
     sanitize_only=${HEARTH_GPU_ONLY:-kda_* router_* linear_prefill_*}

@@ -23,7 +23,7 @@ trap drop_home EXIT
 real_bench() {  # STAGE NAME ARGUMENT...
   local stage=$1 name=$2 log code
   shift 2
-  local arguments=(--model "synthetic:$shape" --log-level warning --cpu-tier 127.0.0.1:31302
+  local arguments=(--model "synthetic:$shape" --device cuda --log-level warning --cpu-tier 127.0.0.1:31302
     --tier-binary "$bin/bin/hearth-cpu-tier" --vram-gb 24 --ec-max-slots 1312)
   [ -n "$home" ] && arguments+=(--home-dir "$home")
   [ -n "${HEARTH_GPU_RAM_GB:-}" ] && arguments+=(--assume-ram-gb "$HEARTH_GPU_RAM_GB")
@@ -55,7 +55,7 @@ stage_real() {
     row real "hit rate as wanted" FAILED 0
   fi
   if [ "${HEARTH_GPU_EARLY:-1}" != 0 ]; then  # the same picks as the first of these decodes
-    zipf=$(awk '$1 == "router_zipf" {zipf = $2 + 0} /^decode, 1 stream, exact/ {exit} END {print zipf}' "$log")
+    zipf=$(awk '$1 == "router_zipf" {zipf = $2 + 0} /^decode, 1 stream, exact/ {exit} END {print zipf}' "$log" 2>/dev/null)
     HEARTH_CUDA_EARLY_LAUNCH=1 real_bench real "engine_bench, early launch" --part fast1 "${hit[@]:2}" \
       --router-zipf "${zipf:--1}"
   fi
