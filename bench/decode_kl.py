@@ -23,7 +23,7 @@ import shutil
 import sys
 import tempfile
 
-from server_client import Server, ServerError, glm_prompt, print_table
+from server_client import Server, ServerError, glm_prompt, print_table, result_file
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "tests", "e2e"))
 import harness  # noqa: E402
@@ -180,7 +180,7 @@ def main():
     parser.add_argument("--lane", choices=("always", "auto"), default="always")
     parser.add_argument("--kl-tokens", type=int, default=256, help="most tokens of an answer")
     parser.add_argument("--top", type=int, default=64, help="tokens of a row that count singly (2 to 1024)")
-    parser.add_argument("--kl-out", "--out", help="write the figures as JSON")
+    parser.add_argument("--kl-out", "--out", type=result_file, help="write the figures as JSON")
     args, worker_flags = parser.parse_known_args()
     if bool(args.url_off) != bool(args.url_on) or args.kl_tokens < 1 or not 2 <= args.top <= 1024:
         parser.error("give both --url-off and --url-on or neither; --kl-tokens from 1, --top from 2 to 1024")

@@ -16,8 +16,8 @@ import argparse
 import json
 import math
 import sys
-import urllib.error
-import urllib.request
+
+from server_client import Server, ServerError, result_file
 
 # name: (KL over all rows, KL without `book`, top-1 over all rows, margin from which top-1 must be 1.0, median row KL)
 CRITERIA = {
@@ -30,22 +30,27 @@ CRITERIA = {
 UNPREDICTABLE_ITEM = "book"  # prose without a frame: nearly all of the divergence of a 16-bit engine comes from it
 
 
-class ServerError(Exception):
-    pass
+class PanelError(Exception):
+    """The file of --panel holds no panel."""
 
 
-def post(url, body, timeout, api_key=None):
-    headers = {"Content-Type": "application/json"}
-    if api_key:
-        headers["Authorization"] = f"Bearer {api_key}"
-    request = urllib.request.Request(url, json.dumps(body).encode(), headers)
+def read_panel(path, only):
+    """-> its items, or the one that is named `only`"""
     try:
-        with urllib.request.urlopen(request, timeout=timeout) as response:
-            return json.load(response)
-    except urllib.error.HTTPError as error:
-        raise ServerError(f"{url}: HTTP {error.code}: {error.read().decode(errors='replace')[:500]}")
-    except (urllib.error.URLError, OSError, ValueError) as error:
-        raise ServerError(f"{url}: {error}")
+        with open(path) as f:
+            panel = json.load(f)
+        items = [item for item in panel if only in (None, item["name"])]
+        fields = ("tokens", "prompt_len", "top20_ids", "top20_lp")
+        lacking = [field for item in items for field in fields if field not in item]
+    except OSError as error:
+        raise PanelError(error)
+    except (ValueError, TypeError, KeyError) as error:
+        raise PanelError(f"{path} is no panel: {type(error).__name__}: {error}")
+    if lacking:
+        raise PanelError(f"{path} is no panel: an item has no {lacking[0]}")
+    if not items:
+        raise PanelError(f"{path}: no item" + (f" named {only}" if only else ""))
+    return items
 
 
 def score_item(item, args):
@@ -62,7 +67,7 @@ def score_item(item, args):
     }
     if args.path == "DECODE":
         body.update({"path": "DECODE", "decode_from": start - 1 if start > 1 else 1})
-    meta = post(f"{args.url}/generate", body, args.timeout, args.api_key)["meta_info"]
+    meta = args.server.json("/generate", body, args.timeout)["meta_info"]
     chosen = meta["input_token_ids_logprobs"] + meta["output_token_ids_logprobs"]
     top = meta["input_top_logprobs"] + meta["output_top_logprobs"]
     rows = len(item["top20_ids"])
@@ -93,7 +98,7 @@ def greedy_item(item, args):
         # The panel lists the end token, /generate does not: one step less would hide an early end.
         "sampling_params": {"max_new_tokens": len(want), "temperature": 0},
     }
-    answer = post(f"{args.url}/generate", body, args.timeout, args.api_key)
+    answer = args.server.json("/generate", body, args.timeout)
     got = answer["output_ids"]
     if answer["meta_info"]["finish_reason"]["type"] == "stop":
         matched = answer["meta_info"]["finish_reason"].get("matched")
@@ -142,21 +147,22 @@ def parse_arguments():
     parser.add_argument("--path", choices=("PREFILL", "DECODE"), default="PREFILL")
     parser.add_argument("--greedy", action="store_true", help="also generate every completion and compare it")
     parser.add_argument("--criteria", choices=CRITERIA, default="1e-5", help="tolerances to meet (default: %(default)s)")
-    parser.add_argument("--out", help="write the figures as JSON")
+    parser.add_argument("--out", type=result_file, help="write the figures as JSON")
     parser.add_argument("--timeout", type=float, default=600.0, help="seconds per request")
     parser.add_argument("--api-key")
     args = parser.parse_args()
-    args.url = args.url.rstrip("/")
+    args.server = Server(args.url, args.api_key)
     return args
 
 
 def main():
     args = parse_arguments()
-    with open(args.panel) as f:
-        items = [i for i in json.load(f) if args.only in (None, i["name"])]
-    if not items:
-        sys.exit(f"{args.panel}: no item named {args.only}")
-    result, all_rows, greedy_bad = {"url": args.url, "path": args.path, "items": {}}, {}, []
+    try:
+        items = read_panel(args.panel, args.only)
+    except PanelError as error:
+        print(f"cannot score: {error}", file=sys.stderr)
+        return 2
+    result, all_rows, greedy_bad = {"url": args.server.url, "path": args.path, "items": {}}, {}, []
     print(f"{'item':<16}{'rows':>6}{'KL':>11}{'max|dlp|':>11}{'top-1':>8}{'greedy':>9}")
     try:
         for item in items:

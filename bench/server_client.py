@@ -1,14 +1,37 @@
 """What the bench clients share: requests to a server, streams of /generate, statistics. Standard library only."""
 
+import argparse
+import http.client
 import json
+import os
 import statistics
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 
 
 class ServerError(Exception):
     """The server cannot be measured: it is not there, refuses a request, or ends a stream with an error."""
+
+
+# What urllib raises where a URL is none, a server is not there, goes away or says something else than HTTP and JSON.
+BROKEN = (OSError, ValueError, http.client.HTTPException)
+
+
+def opener(url):
+    """Asks this machine itself, and others through the proxy that the environment names."""
+    host = urllib.parse.urlsplit(url).hostname or ""
+    local = host in ("localhost", "::1") or host.startswith("127.")
+    return urllib.request.build_opener(*([urllib.request.ProxyHandler({})] if local else []))
+
+
+def result_file(path):
+    """For argparse: a path that can be written, asked before a measurement and not after it."""
+    place = path if os.path.exists(path) else os.path.dirname(path) or "."
+    if os.path.isdir(path) or not os.access(place, os.W_OK):
+        raise argparse.ArgumentTypeError(f"{path} cannot be written")
+    return path
 
 
 class Server:
@@ -22,19 +45,19 @@ class Server:
     def open(self, path, body=None, timeout=None):
         """The response of a request that must succeed."""
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(self.url + path, data, self.headers)
         try:
-            return urllib.request.urlopen(request, timeout=timeout or self.timeout)
+            request = urllib.request.Request(self.url + path, data, self.headers)
+            return opener(self.url).open(request, timeout=timeout or self.timeout)
         except urllib.error.HTTPError as error:
             raise ServerError(f"{self.url}{path}: HTTP {error.code}: {error.read().decode(errors='replace')[:500]}")
-        except OSError as error:
+        except BROKEN as error:
             raise ServerError(f"{self.url}{path}: {error}")
 
     def json(self, path, body=None, timeout=60.0):
         with self.open(path, body, timeout) as response:
             try:
                 return json.load(response)
-            except ValueError as error:
+            except BROKEN as error:
                 raise ServerError(f"{self.url}{path}: no JSON in the answer: {error}")
 
     def tokenize(self, text):
@@ -54,7 +77,7 @@ class Server:
                     if "error" in event:
                         raise ServerError(f"{self.url}{path}: the stream ended with: {event['error']}")
                     yield time.perf_counter(), event
-            except (OSError, ValueError) as error:
+            except BROKEN as error:
                 raise ServerError(f"{self.url}{path}: the stream broke: {error}")
         raise ServerError(f"{self.url}{path}: the stream ended without [DONE]")
 

@@ -19,7 +19,7 @@ import argparse
 import json
 import sys
 
-from server_client import Server, ServerError, glm_prompt, print_table
+from server_client import Server, ServerError, glm_prompt, print_table, result_file
 
 QUESTION = "Write a long essay of at least 1500 words about the history of printing, from woodblocks to lasers."
 LEAST_HALF, LARGEST_TAIL = 0.40, 0.10
@@ -96,7 +96,7 @@ def main():
     parser.add_argument(
         "--span", type=float, default=12.0, help="seconds that an answer must last (default %(default)s)"
     )
-    parser.add_argument("--out", help="write the figures as JSON")
+    parser.add_argument("--out", type=result_file, help="write the figures as JSON")
     args = parser.parse_args()
     server, result = Server(args.url, args.api_key), {}
     try:

@@ -28,7 +28,7 @@ import threading
 import time
 
 from power_meter import PowerMeter
-from server_client import Server, ServerError, glm_prompt, print_table, spread
+from server_client import Server, ServerError, glm_prompt, print_table, result_file, spread
 from sweep_plot import write_plot
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -243,8 +243,8 @@ def parse_arguments():
     parser.add_argument("--no-early-exit", action="store_true")
     parser.add_argument("--best", help="file of best known values (default reference/best_known.json)")
     parser.add_argument("--update-best", action="store_true")
-    parser.add_argument("--out", required=True, help="result as JSON")
-    parser.add_argument("--plot", help="also draw the result as SVG")
+    parser.add_argument("--out", type=result_file, required=True, help="result as JSON")
+    parser.add_argument("--plot", type=result_file, help="also draw the result as SVG")
     args = parser.parse_args()
     if args.reps < 1 or args.dec_reps < 1 or any(n < 1 for n in args.prefill + args.conc + args.high):
         parser.error("--reps, --dec-reps, --prefill, --conc and --high take numbers from 1")

@@ -2,10 +2,13 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
+import unittest.mock
 import xml.etree.ElementTree
 
 from harness import ROOT, SHARED_MEMORY, SLOW, ServerTest
@@ -14,7 +17,7 @@ BENCH = os.path.join(ROOT, "bench")
 sys.path.insert(0, BENCH)
 import stream_rate  # noqa: E402
 import sweep  # noqa: E402
-from server_client import ServerError  # noqa: E402
+from server_client import Server, ServerError  # noqa: E402
 
 
 class Clients(ServerTest):
@@ -126,6 +129,73 @@ class Clients(ServerTest):
         for figures in result.values():
             self.assertGreater(figures["events"], 10)
             self.assertGreater(figures["chars"], 0)
+
+    def commands(self, url, out):
+        panel = os.path.join(ROOT, "reference", "hearth-tiny-panel.json")
+        return {
+            "sweep.py": ["--url", url, "--card", "x", "--config", "x", "--out", out],
+            "stream_rate.py": ["--url", url, "--out", out],
+            "score_ref_panel.py": ["--url", url, "--panel", panel, "--out", out],
+            "decode_kl.py": ["--url-off", url, "--url-on", url, "--out", out],
+        }
+
+    def test_what_cannot_be_measured_is_told_in_a_line(self):
+        out = os.path.join(self.folder, "x.json")
+        for url in ("no-url", "http://127.0.0.1:port", "http://[::1", "http://127.0.0.1:9"):
+            for name, flags in self.commands(url, out).items():
+                with self.subTest(client=name, url=url):
+                    code, said = self.run_client(name, *flags)
+                    self.assertIn(code, (1, 2), said)
+                    self.assertIn(url, said)
+                    self.assertNotIn("Traceback", said)
+
+    def test_an_answer_that_breaks_off_is_told_in_a_line(self):
+        """A server that dies within an answer of known length and within one in chunks."""
+        heads = (b"Content-Length: 1000\r\n\r\n{", b"Transfer-Encoding: chunked\r\n\r\n64\r\n{", b"X", b"")
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            listener.listen()
+            url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+            def break_off(head):
+                connection, _ = listener.accept()
+                with connection:
+                    connection.recv(65536)
+                    connection.sendall(b"HTTP/1.1 200 OK\r\n" + head)
+
+            for head in heads:
+                for ask in (lambda: Server(url).json("/stats"), lambda: list(Server(url).events("/generate", {}))):
+                    thread = threading.Thread(target=break_off, args=(head,))
+                    thread.start()
+                    with self.subTest(head), self.assertRaises(ServerError):
+                        ask()
+                    thread.join()
+
+    def test_a_result_that_could_not_be_written_is_refused_before_measuring(self):
+        for name, flags in self.commands("http://127.0.0.1:9", "/nowhere/at/all.json").items():
+            with self.subTest(name):
+                code, said = self.run_client(name, *flags)
+                self.assertEqual(code, 2, said)
+                self.assertIn("/nowhere/at/all.json cannot be written", said)
+
+    def test_what_is_no_panel_is_refused(self):
+        bad = os.path.join(self.folder, "bad.json")
+        for text in ("", "{}", '{"a": 1}', "[]", '[{"name": "x"}]', "[1]"):
+            with open(bad, "w") as f:
+                f.write(text)
+            with self.subTest(text):
+                code, said = self.run_client("score_ref_panel.py", "--url", self.url(), "--panel", bad)
+                self.assertEqual(code, 2, said)
+                self.assertIn(f"cannot score: {bad}", said)
+        code, said = self.run_client("score_ref_panel.py", "--url", self.url(), "--panel", "/nowhere.json")
+        self.assertEqual(code, 2, said)
+        self.assertNotIn("Traceback", said)
+
+    def test_no_proxy_stands_between_a_client_and_this_machine(self):
+        with unittest.mock.patch.dict(os.environ, {"http_proxy": "http://127.0.0.1:9", "no_proxy": ""}):
+            flags = self.commands(self.url(), os.path.join(self.folder, "x.json"))["score_ref_panel.py"]
+            code, said = self.run_client("score_ref_panel.py", *flags, "--only", "hello")
+            self.assertEqual(code, 0, said)
 
     def test_decode_kl_finds_the_lanes_equal(self):
         out = os.path.join(self.folder, "kl.json")
