@@ -4,7 +4,7 @@
 #   scripts/serve.sh [-m DIR] [--port N] [--host H] [--mode fast|exact] [any server flag]
 #       Stays in the foreground, prints one line when ready, stops everything on SIGTERM or Ctrl-C. A worker or cpu_tier
 #       that dies is started again. The default model is models/hearth-tiny, the default address 127.0.0.1:30000.
-#   scripts/serve.sh --once ["TEXT"]
+#   scripts/serve.sh --once ["TEXT"] [flags as above]
 #       Starts on a free port, sends the chat TEXT at temperature 0, prints reasoning and answer, stops.
 #
 #   --keep-home   leave the expert home in place, so that the next start adopts it
@@ -22,7 +22,7 @@ fail() {
   exit 2
 }
 
-once=0 once_text="Explain zero-copy model offloading." keep_home=0 build=1 port=""
+once=0 once_text="Explain zero-copy model offloading." text_given=0 keep_home=0 build=1 port=""
 host=${HEARTH_HOST:-127.0.0.1} home_base="" model="" run="" home=""
 passed=()
 while [ $# -gt 0 ]; do
@@ -31,7 +31,7 @@ while [ $# -gt 0 ]; do
       once=1
       # A text may begin with a dash; what looks like a flag is one.
       if [ $# -gt 1 ] && [[ ! $2 =~ ^--?[A-Za-z][A-Za-z0-9_-]*(=.*)?$ ]]; then
-        once_text=$2
+        once_text=$2 text_given=1
         shift
       fi
       ;;
@@ -44,7 +44,8 @@ while [ $# -gt 0 ]; do
     --port=*) port=${1#*=} ;;
     --host=*) host=${1#*=} ;;
     --home-dir=*) home_base=${1#*=} ;;
-    --port | --host | --home-dir | -m | --model)
+    -m=* | --model=* | --model-dir=*) model=${1#*=} ;;
+    --port | --host | --home-dir | -m | --model | --model-dir)
       [ $# -gt 1 ] || fail "$1 needs a value"
       case $1 in
         --port) port=$2 ;;
@@ -61,10 +62,19 @@ done
 
 if [ $build = 1 ]; then
   scripts/install.sh --quiet
-  scripts/build.sh release hearth-gateway hearth-gpu-worker hearth-cpu-tier
+  # In a session of its own, so that a signal to this script alone ends the compilers too.
+  setsid scripts/build.sh release hearth-gateway hearth-gpu-worker hearth-cpu-tier &
+  building=$!
+  trap 'kill -TERM -- "-$building"; wait "$building" || true; exit 143' TERM
+  trap 'kill -TERM -- "-$building"; wait "$building" || true; exit 130' INT HUP
+  wait "$building" || exit
+  trap - TERM INT HUP
 else
   bin=${HEARTH_BIN:-$bin}
 fi
+cd "$caller"  # every relative path is the caller's
+absolute() { case $1 in "" | /*) echo "$1" ;; synthetic:*) echo "synthetic:$(absolute "${1#*:}")" ;; *) echo "$caller/$1" ;; esac }
+bin=$(absolute "$bin")
 for name in gateway gpu-worker cpu-tier; do
   [ -x "$bin/hearth-$name" ] || fail "$bin/hearth-$name is not built; leave --no-build out"
 done
@@ -89,13 +99,23 @@ while [ $# -gt 0 ]; do
   [ -n "${takes_value["gateway $flag"]:-}" ] && gateway_flags+=("${words[@]}") && known=1
   [ -n "${takes_value["gpu-worker $flag"]:-}" ] && worker_flags+=("${words[@]}") && known=1
   [ -n "${takes_value["cpu-tier $flag"]:-}" ] && tier_flags+=("${words[@]}") && known=1
+  if [ $known = 0 ] && [ $once = 1 ] && [[ $1 != -* ]]; then
+    [ $text_given = 0 ] || fail "--once takes one text, in quotes; \"$1\" is another"
+    once_text=$1 text_given=1 known=1
+  fi
   [ $known = 1 ] || fail "no process knows $1; see --help of the binaries in $bin"
   shift "${#words[@]}"
 done
 
-model=${model:-${HEARTH_MODEL:-${GLM53_MODEL_DIR:-$here/models/hearth-tiny}}}
-[[ $model == /* ]] || model=$caller/$model
-[ -z "$home_base" ] || [[ $home_base == /* ]] || home_base=$caller/$home_base
+model=$(absolute "${model:-${HEARTH_MODEL:-${GLM53_MODEL_DIR:-$here/models/hearth-tiny}}}")
+home_base=$(absolute "${home_base:-${HEARTH_HOME_DIR:-}}")
+gateway_option() {  # FLAG ENVIRONMENT: its value as the gateway will see it, "" when it has none
+  local i value=${!2:-}
+  for ((i = 0; i < ${#gateway_flags[@]}; i++)); do
+    case ${gateway_flags[i]} in "$1") value=${gateway_flags[i + 1]:-} ;; "$1"=*) value=${gateway_flags[i]#*=} ;; esac
+  done
+  echo "$value"
+}
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 if [ -z "$port" ]; then
   if [ $once = 1 ]; then port=0; else port=${HEARTH_PORT:-${PORT:-30000}}; fi
@@ -103,7 +123,9 @@ fi
 [ "$port" != 0 ] || port=$(free_port)
 url_host=$host
 case $host in 0.0.0.0) url_host=127.0.0.1 ;; ::) url_host='[::1]' ;; *:*) url_host="[$host]" ;; esac
-url=http://$url_host:$port
+scheme=http
+[ -z "$(gateway_option --tls-cert HEARTH_TLS_CERT)" ] || scheme=https
+url=$scheme://$url_host:$port
 
 # Another server on our port would answer our own questions about health.
 listens() { (exec 3<>"/dev/tcp/$1/$2") 2>/dev/null; }
@@ -118,11 +140,11 @@ metrics_port() { if [ $once = 1 ] || listens 127.0.0.1 "$1"; then echo 0; else e
 }
 
 declare -A pid_of
-stop_child() {  # NAME SECONDS: SIGTERM, and SIGKILL when the time is over
+stop_child() {  # NAME SECONDS: SIGTERM, and SIGKILL when the time is over; 0: SIGKILL
   local pid=${pid_of[$1]:-} tenth
   [ -n "$pid" ] || return 0
   unset "pid_of[$1]"
-  kill -TERM "$pid" 2>/dev/null || true
+  [ "$2" = 0 ] || kill -TERM "$pid" 2>/dev/null || true
   for ((tenth = 0; tenth < $2 * 10; tenth++)); do
     kill -0 "$pid" 2>/dev/null || break
     sleep 0.1
@@ -132,6 +154,7 @@ stop_child() {  # NAME SECONDS: SIGTERM, and SIGKILL when the time is over
 }
 cleanup() {
   trap '' TERM INT HUP
+  stop_child question 1
   stop_child gateway 40
   stop_child gpu-worker 20
   stop_child cpu-tier 5
@@ -139,7 +162,9 @@ cleanup() {
   [ $keep_home = 1 ] || [ -z "$home" ] || rm -rf "$home"
 }
 trap cleanup EXIT
-trap 'exit 0' TERM INT HUP
+# A server that is told to end has done its work; a question that is broken off has no answer.
+trap 'exit $((once * 143))' TERM
+trap 'exit $((once * 130))' INT HUP
 
 # Folders of our own make it certain that only our files are removed at the end. We and our children hold a lock on each,
 # so what a killed predecessor left is known by its free lock, and removed.
@@ -155,8 +180,8 @@ own_folder() {  # VARIABLE PREFIX
   mv "$made/new.lock" "$made/serve.lock"  # seen by others only once it is held
 }
 if [ -z "$home_base" ]; then
-  home_base=${HEARTH_HOME_DIR:-/dev/shm}
-  [ -z "${HEARTH_HOME_DIR:-}" ] && [ -d /run/hearth ] && [ -w /run/hearth ] && home_base=/run/hearth
+  home_base=/dev/shm
+  [ -d /run/hearth ] && [ -w /run/hearth ] && home_base=/run/hearth
 fi
 own_folder run "${TMPDIR:-/tmp}/hearth" "set TMPDIR"
 if [ $keep_home = 1 ]; then worker_home=$home_base; else
@@ -184,9 +209,27 @@ start_tier
 start_worker
 start gateway --host "$host" --port "$port" --worker "unix:$run/worker.sock" "${gateway_flags[@]+"${gateway_flags[@]}"}"
 
-show_logs() { [ $once = 0 ] || tail -q -n 20 "$run"/*.log >&2 || true; }
+# What the gateway wants of a client. In a file, so that no list of processes shows a key.
+{
+  key=$(gateway_option --api-key HEARTH_API_KEY) keys=$(gateway_option --api-key-file HEARTH_API_KEY_FILE)
+  [ -n "$key" ] || [ ! -r "$keys" ] || key=$(grep -m 1 . "$keys" || true)
+  [ -z "$key" ] || echo "Authorization: Bearer ${key%%,*}"
+  known_host=$(gateway_option --allowed-hosts HEARTH_ALLOWED_HOSTS)
+  [ -z "$known_host" ] || echo "Host: ${known_host%%,*}"
+} >"$run/headers"
+# This machine is asked, whatever proxy is set, and our own certificate need not be signed for its address.
+health() { curl -sk --noproxy '*' -m 2 -H "@$run/headers" "$@" "$url/health"; }
+
+give_up() {  # CODE REASON: which is what is read last, so the others get no time for words
+  stop_child gateway 0
+  stop_child cpu-tier 0
+  [ $keep_home = 1 ] || stop_child gpu-worker 0
+  say "$2"
+  exit "$1"
+}
+
 # Before the server was ready once, an exit is a refusal with its own line: pass the code on.
-while ! curl -fs -m 2 -o /dev/null "$url/health"; do
+while ! health -f -o /dev/null; do
   for name in gateway gpu-worker cpu-tier; do
     if ! kill -0 "${pid_of[$name]}" 2>/dev/null; then
       code=0
@@ -194,19 +237,26 @@ while ! curl -fs -m 2 -o /dev/null "$url/health"; do
       unset "pid_of[$name]"
       # In its own words, without the log around them.
       [ $once = 0 ] || grep -v '^[0-9T:.-]*Z ' "$run/$name.log" | tail -n 20 >&2 || true
-      say "hearth-$name did not start (exit code $code)"
-      exit $((code == 0 ? 1 : code))
+      give_up $((code == 0 ? 1 : code)) "hearth-$name did not start (exit code $code)"
     fi
   done
+  # The gateway alone would wait for a tokenizer that comes later.
+  case $(health) in
+    *'"state":"no_tokenizer"'*)
+      give_up 2 "$(health | python3 -c 'import json, sys; print(json.load(sys.stdin)["problem"])' || true)"
+      ;;
+  esac
   sleep 0.05
 done
 
 if [ $once = 1 ]; then
   # The CPU tier attaches within moments; asking before that is right as well, only less of a show.
-  if ! python3 scripts/ask.py --url "$url" "$once_text"; then
-    show_logs
+  python3 "$here/scripts/ask.py" --url "$url" --headers "$run/headers" -- "$once_text" &
+  pid_of[question]=$!  # waited for, and not run in the foreground, where a signal would have to wait for its end
+  wait "${pid_of[question]}" || {
+    grep -hE '^[0-9T:.-]*Z  *(warning|error) ' "$run"/*.log | grep -v 'state=loading' | tail -n 20 >&2 || true
     exit 1
-  fi
+  }
   exit 0
 fi
 

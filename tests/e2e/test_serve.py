@@ -2,6 +2,7 @@
 
 import glob
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -9,7 +10,7 @@ import time
 import unittest
 import urllib.request
 
-from harness import ROOT, SHARED_MEMORY, SLOW, free_port, panel, wait_for
+from harness import MODEL, ROOT, SHARED_MEMORY, SLOW, free_port, panel, wait_for
 
 SERVE = f"{ROOT}/scripts/serve.sh"
 
@@ -36,6 +37,14 @@ def child(parent, name):
     raise AssertionError(f"no {name} below {parent}: {our_processes()}")
 
 
+def running(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as f:
+            return f.read().rsplit(")", 1)[1].split()[0] != "Z"  # a container without an init reaps nobody
+    except OSError:
+        return False
+
+
 def shared_files():
     """Without those of tests that run beside these."""
     found = glob.glob(f"{SHARED_MEMORY}/hearth*") + glob.glob("/run/hearth/*")
@@ -50,8 +59,8 @@ class Serve(unittest.TestCase):
         wait_for(lambda: our_processes() == self.processes, 5, f"our processes are gone: {our_processes()}")
         self.assertEqual(shared_files(), self.files)
 
-    def once(self, *text):
-        return subprocess.run([SERVE, "--once", *text], capture_output=True, text=True, timeout=600)
+    def once(self, *text, **kwargs):
+        return subprocess.run([SERVE, "--once", *text], capture_output=True, text=True, timeout=600, **kwargs)
 
     def test_once_answers_the_default_question(self):
         done = self.once()
@@ -101,6 +110,63 @@ class Serve(unittest.TestCase):
                 _, stderr = process.communicate(timeout=60)
                 self.assertEqual(process.returncode, 0, stderr)
                 self.assert_nothing_remains()
+
+    def test_is_ready_behind_tls_keys_and_host_names(self):
+        with tempfile.TemporaryDirectory(prefix="hearth-test.") as folder:
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-days",
+                            "2", "-keyout", "key.pem", "-out", "cert.pem"], cwd=folder, check=True, capture_output=True)
+            with open(f"{folder}/keys", "w") as f:
+                f.write("first\nsecond\n")
+            for flags in (("--tls-cert", "cert.pem", "--tls-key", "key.pem"),
+                          ("--open-status=false", "--api-key", "one,two"),
+                          ("--open-status=false", "--api-key-file=keys"),
+                          ("--allowed-hosts", "hearth.example,other.example")):
+                with self.subTest(flags):
+                    done = self.once("Hello!", *flags, cwd=folder)
+                    self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                    self.assertIn("--- answer", done.stdout)
+        self.assert_nothing_remains()
+
+    def test_asks_its_own_server_whatever_proxy_is_set(self):
+        done = self.once("Hello!", env={**os.environ, "http_proxy": "http://127.0.0.1:9", "no_proxy": ""})
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("--- answer", done.stdout)
+
+    def test_once_takes_its_text_behind_flags_and_a_model_relative_to_the_caller(self):
+        for flag in (("-m", "hearth-tiny"), ("--model=hearth-tiny",), ("--model-dir", "hearth-tiny")):
+            done = self.once(*flag, "What is 12 + 30?", cwd=f"{ROOT}/models")
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertIn(panel()["arith"]["text"].split("</think>")[-1].replace("<|user|>", "").strip(), done.stdout)
+        done = self.once("What", "is", "12 + 30?")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn('"is" is another', done.stderr)
+
+    def test_a_question_that_is_broken_off_has_no_answer(self):
+        process = subprocess.Popen([SERVE, "--once", "Write a long essay about tea."], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(self.end, process)
+        self.assertIn("---", process.stdout.readline())
+        process.terminate()
+        process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 128 + signal.SIGTERM)
+        self.assert_nothing_remains()
+
+    def test_a_signal_ends_the_build_as_well(self):
+        with tempfile.TemporaryDirectory(prefix="hearth-test.") as folder:
+            os.mkdir(f"{folder}/scripts")
+            shutil.copy(SERVE, f"{folder}/scripts")
+            stubs = {"install.sh": "exit 0", "build.sh": "sleep 600 & echo $! > pid; mv pid building; wait"}
+            for name, text in stubs.items():
+                with open(f"{folder}/scripts/{name}", "w") as f:
+                    f.write(f"#!/bin/sh\n{text}\n")
+                os.chmod(f"{folder}/scripts/{name}", 0o755)
+            process = subprocess.Popen([f"{folder}/scripts/serve.sh"])
+            self.addCleanup(self.end, process)
+            wait_for(lambda: os.path.exists(f"{folder}/building"), 30, "the build runs")
+            with open(f"{folder}/building") as f:
+                compiler = int(f.read())
+            process.terminate()
+            self.assertEqual(process.wait(60), 128 + signal.SIGTERM)
+            wait_for(lambda: not running(compiler), 10, "the compiler ends")
 
     def test_starts_a_dead_worker_again(self):
         process, port = self.serve()
@@ -156,6 +222,15 @@ class Serve(unittest.TestCase):
                               capture_output=True, text=True, timeout=120)
         self.assertEqual(done.returncode, 2)
         self.assertIn("/nowhere/at/all", done.stderr)
+        self.assertIn("did not start", done.stderr.strip().split("\n")[-1])
+        with tempfile.TemporaryDirectory(prefix="hearth-test.") as folder:
+            model = shutil.copytree(MODEL, f"{folder}/model")
+            os.remove(f"{model}/tokenizer.json")
+            for once in ([], ["--once"]):
+                done = subprocess.run([SERVE, *once, "--port", str(free_port()), "--metrics-port", "0", "-m", model],
+                                      capture_output=True, text=True, timeout=120)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertIn(f"{model}/tokenizer.json", done.stderr.strip().split("\n")[-1])
         done = subprocess.run([SERVE, "--frobnicate"], capture_output=True, text=True, timeout=120)
         self.assertEqual(done.returncode, 2)
         self.assertIn("--frobnicate", done.stderr)
