@@ -27,7 +27,7 @@ Json ParseOrThrow(const std::string& text, const std::string& what) {
 
 std::vector<std::string> ListSafetensors(const std::string& directory) {
   DIR* dir = ::opendir(directory.c_str());
-  if (dir == nullptr) throw StartupError(directory + ": cannot be read: " + std::strerror(errno));
+  if (dir == nullptr) throw StartupError(directory + ": " + WhyNotOpened(errno));
   std::vector<std::string> names;
   while (const dirent* entry = ::readdir(dir)) {
     const std::string name = entry->d_name;
@@ -57,7 +57,11 @@ Checkpoint::Checkpoint(const std::string& directory) : directory_(directory) {
   auto config = ReadSmallFile(config_path, kMaxConfig);
   if (!config) throw StartupError(config_path + ": does not exist; -m needs the directory of a checkpoint");
   config_text_ = *std::move(config);
-  generation_text_ = ReadSmallFile(directory_ + "/generation_config.json", kMaxConfig).value_or("");
+  const std::string generation_path = directory_ + "/generation_config.json";
+  if (auto text = ReadSmallFile(generation_path, kMaxConfig)) {
+    ParseOrThrow(*text, generation_path);  // an empty file is a damaged one, not an absent one
+    generation_text_ = *std::move(text);
+  }
 
   const Json top = ParseOrThrow(config_text_, config_path);
   if (const auto found = top.find("quantization_config"); found != top.end() && found->is_object()) {
@@ -82,7 +86,9 @@ Checkpoint::Checkpoint(const std::string& directory) : directory_(directory) {
   if (index_text) {
     const Json index = ParseOrThrow(*index_text, index_path);
     const auto found = index.find("weight_map");
-    if (found == index.end() || !found->is_object()) throw StartupError(index_path + ": weight_map is missing");
+    if (found == index.end() || !found->is_object()) {
+      throw StartupError(index_path + ": weight_map is missing" + kFetchAgain);
+    }
     weight_map = *found;
   }
 

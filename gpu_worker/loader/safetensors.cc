@@ -9,6 +9,7 @@
 
 #include "common/base/byte_size.h"
 #include "gpu_worker/loader/json_text.h"
+#include "gpu_worker/loader/small_file.h"
 
 namespace hearth {
 namespace {
@@ -90,13 +91,16 @@ std::vector<TensorInfo> ParseSafetensorsHeader(const std::string& header, uint64
 SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path) {
   // Without O_NONBLOCK, a named pipe in the directory would block the open.
   fd_ = UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!fd_.valid()) Refuse(path, std::string("cannot be opened: ") + std::strerror(errno));
+  if (!fd_.valid()) throw StartupError(path + ": " + WhyNotOpened(errno));
   struct stat stat {};
   if (::fstat(fd_.get(), &stat) != 0 || !S_ISREG(stat.st_mode)) Refuse(path, "is no regular file");
   bytes_ = static_cast<uint64_t>(stat.st_size);
   if (bytes_ < 8) Refuse(path, StrCat("has ", bytes_, " bytes, too few for a safetensors file"));
   unsigned char raw[8];
   ReadAt(0, 8, raw, "header length");
+  if (std::memcmp(raw, "version ", 8) == 0) {
+    Refuse(path, "is a Git LFS pointer, not the tensors that it stands for; \"git lfs pull\" fetches them");
+  }
   uint64_t length = 0;
   for (int i = 7; i >= 0; --i) length = length << 8 | raw[i];
   if (length > kMaxHeader) Refuse(path, StrCat("header of ", length, " bytes, at most ", kMaxHeader, " are accepted"));

@@ -9,6 +9,7 @@
 #include "common/base/startup_error.h"
 #include "common/base/status.h"
 #include "common/base/unique_fd.h"
+#include "gpu_worker/loader/tensor_source.h"
 
 namespace hearth {
 
@@ -17,9 +18,9 @@ std::optional<std::string> ReadSmallFile(const std::string& path, uint64_t max_b
   if (!fd.valid() && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
   struct stat stat {};
   if (!fd.valid() || ::fstat(fd.get(), &stat) != 0) {
-    throw StartupError(path + ": cannot be opened: " + std::strerror(errno));
+    throw StartupError(path + ": " + WhyNotOpened(errno));
   }
-  if (!S_ISREG(stat.st_mode)) throw StartupError(path + ": is no regular file");
+  if (!S_ISREG(stat.st_mode)) throw StartupError(path + ": is no regular file" + kFetchAgain);
   const auto bytes = static_cast<uint64_t>(stat.st_size);
   if (bytes > max_bytes) throw StartupError(StrCat(path, ": has ", bytes, " bytes, at most ", max_bytes, " expected"));
   std::string text(bytes, '\0');
@@ -31,6 +32,11 @@ std::optional<std::string> ReadSmallFile(const std::string& path, uint64_t max_b
     done += static_cast<uint64_t>(got);
   }
   return text;
+}
+
+std::string WhyNotOpened(int error) {
+  return std::string("cannot be opened: ") + std::strerror(error) +
+         (error == EACCES ? "; let the worker's user read it" : kFetchAgain);
 }
 
 }  // namespace hearth

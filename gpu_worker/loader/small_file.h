@@ -10,4 +10,7 @@ namespace hearth {
 // when it is no regular file, too large or unreadable.
 std::optional<std::string> ReadSmallFile(const std::string& path, uint64_t max_bytes);
 
+// Why open(2) failed, and what would help: files that another user owns need no new download.
+std::string WhyNotOpened(int error);
+
 }  // namespace hearth

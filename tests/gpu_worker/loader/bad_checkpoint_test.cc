@@ -1,10 +1,13 @@
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
 
 #include "gpu_worker/loader/load_model.h"
+#include "gpu_worker/loader/small_file.h"
 #include "tests/gpu_worker/loader/checkpoint_editor.h"
 #include "tests/gpu_worker/loader/temp_dir.h"
 
@@ -180,7 +183,9 @@ const EditCase kCases[] = {
     {"index with an absolute path",
      [](auto& e) { e.weight_map = R"({"weight_map": {"a": "/etc/passwd"}})"; },
      {"weight_map", "/etc/passwd", "same directory"}},
-    {"index without a map", [](auto& e) { e.weight_map = "{}"; }, {"index.json", "weight_map is missing"}},
+    {"index without a map",
+     [](auto& e) { e.weight_map = "{}"; },
+     {"index.json", "weight_map is missing", "fetch the checkpoint again"}},
 };
 
 TEST(BadCheckpoint, EachIsRefusedByName) {
@@ -209,6 +214,36 @@ TEST(BadCheckpoint, TruncatedShard) {
   for (uintmax_t left : {size - 1, size / 2, uintmax_t{100}, uintmax_t{7}, uintmax_t{0}}) {
     fs::resize_file(shard, left);
     ExpectAll(Refusal(directory.path()), {shard});
+  }
+}
+
+TEST(BadCheckpoint, GitLfsPointerInPlaceOfAShard) {
+  TempDir directory;
+  CopyTiny(directory.path());
+  const std::string shard = directory / "model-00002-of-00002.safetensors";
+  WriteFile(shard, "version https://git-lfs.github.com/spec/v1\noid sha256:0123456789abcdef\nsize 4038128\n");
+  ExpectAll(Refusal(directory.path()), {shard, "Git LFS pointer", "git lfs pull"});
+}
+
+TEST(BadCheckpoint, EmptyFilesAreNotAbsentOnes) {
+  for (const char* name :
+       {"config.json", "generation_config.json", "quantization_config.json", "model.safetensors.index.json"}) {
+    TempDir directory;
+    CopyTiny(directory.path());
+    WriteFile(directory / name, "");
+    ExpectAll(Refusal(directory.path()), {directory / name, "not valid JSON", "fetch the checkpoint again"});
+  }
+}
+
+TEST(BadCheckpoint, UnreadableFilesNeedRightsAndNoDownload) {
+  EXPECT_EQ(WhyNotOpened(EACCES), "cannot be opened: Permission denied; let the worker's user read it");
+  EXPECT_NE(WhyNotOpened(ELOOP).find("fetch the checkpoint again"), std::string::npos);
+  if (::geteuid() == 0) GTEST_SKIP() << "root reads everything";
+  for (const char* name : {"config.json", "generation_config.json", "model-00001-of-00002.safetensors"}) {
+    TempDir directory;
+    CopyTiny(directory.path());
+    fs::permissions(directory / name, fs::perms::none);
+    ExpectAll(Refusal(directory.path()), {directory / name, "let the worker's user read it"});
   }
 }
 
