@@ -240,8 +240,9 @@ while ! health -f -o /dev/null; do
       give_up $((code == 0 ? 1 : code)) "hearth-$name did not start (exit code $code)"
     fi
   done
-  # The gateway alone would wait for a tokenizer that comes later.
+  # The gateway alone would wait for a tokenizer that can be read some day. One that it is reading comes.
   case $(health) in
+    *'"problem":"no tokenizer yet"'*) ;;
     *'"state":"no_tokenizer"'*)
       give_up 2 "$(health | python3 -c 'import json, sys; print(json.load(sys.stdin)["problem"])' || true)"
       ;;

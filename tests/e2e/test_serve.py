@@ -15,6 +15,32 @@ from harness import MODEL, ROOT, SHARED_MEMORY, SLOW, free_port, panel, wait_for
 SERVE = f"{ROOT}/scripts/serve.sh"
 
 
+# Processes that stand in for ours: the gateway says three times that it reads the tokenizer, then that all is well.
+IDLE = """#!/bin/sh
+[ "$1" = --print-flags ] || exec sleep 600
+"""
+GATEWAY_THAT_READS = """#!/usr/bin/env python3
+import http.server, json, sys
+
+class Health(http.server.BaseHTTPRequestHandler):
+    asked = 0
+
+    def do_GET(self):
+        Health.asked += 1
+        if Health.asked > 3:
+            status, body = 200, {"ok": True}
+        else:
+            status, body = 503, {"ok": False, "state": "no_tokenizer", "problem": "no tokenizer yet"}
+        self.send_response(status)
+        self.end_headers()
+        self.wfile.write(json.dumps(body, separators=(",", ":")).encode())
+
+if "--print-flags" not in sys.argv:
+    port = int(sys.argv[sys.argv.index("--port") + 1])
+    http.server.HTTPServer(("127.0.0.1", port), Health).serve_forever()
+"""
+
+
 def our_processes():
     """Command lines of Hearth processes of this checkout's build."""
     found = []
@@ -140,6 +166,19 @@ class Serve(unittest.TestCase):
         done = self.once("What", "is", "12 + 30?")
         self.assertEqual(done.returncode, 2)
         self.assertIn('"is" is another', done.stderr)
+
+    def test_waits_for_a_tokenizer_that_is_being_read(self):
+        with tempfile.TemporaryDirectory(prefix="hearth-test.") as folder:
+            for name, text in (("gateway", GATEWAY_THAT_READS), ("gpu-worker", IDLE), ("cpu-tier", IDLE)):
+                with open(f"{folder}/hearth-{name}", "w") as f:
+                    f.write(text)
+                os.chmod(f"{folder}/hearth-{name}", 0o755)
+            process = subprocess.Popen([SERVE, "--no-build", "--port", str(free_port())], stdout=subprocess.PIPE, text=True,
+                                       env={**os.environ, "HEARTH_BIN": folder})
+            self.addCleanup(self.end, process)
+            self.assertIn("ready", process.stdout.readline())
+            process.terminate()
+            process.communicate(timeout=60)
 
     def test_a_question_that_is_broken_off_has_no_answer(self):
         process = subprocess.Popen([SERVE, "--once", "Write a long essay about tea."], stdout=subprocess.PIPE, text=True)
