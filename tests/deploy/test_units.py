@@ -50,6 +50,12 @@ class Units(unittest.TestCase):
             ):
                 self.assertIn(line, text, path)
 
+    def test_the_worker_may_write_its_record(self):
+        with open(f"{SYSTEMD}/hearth-gpu-worker.service") as f:
+            text = f.read()
+        folder = re.search(r"^StateDirectory=(\w+)$", text, re.M).group(1)
+        self.assertRegex(text, rf"(?m)^Environment=HEARTH_POPULARITY=/var/lib/{folder}/[\w.-]+$")
+
     def test_shell_scripts_parse(self):
         scripts = (
             glob.glob(f"{ROOT}/deploy/images/*.sh")
