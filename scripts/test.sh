@@ -5,9 +5,10 @@
 #   scripts/test.sh [STAGE...]      stages: unit e2e clients asan tsan cuda (default: all of them, in this order), browser
 #
 # unit: gtest programs and comparisons with other implementations; e2e: the three real processes; clients: the openai,
-# langchain-openai and llm packages, curl and gRPC against a server; asan, tsan: subsets under the sanitizers; cuda:
-# the CUDA backend compiles and links where nvcc is there, its tests run where a GPU is; browser:
-# the built-in page in headless Chromium, which is installed (half a gigabyte); pictures go to build/browser.
+# langchain-openai and llm packages, curl and gRPC against a server; asan, tsan: subsets under the sanitizers, the three
+# processes under the thread sanitizer; cuda: the CUDA backend compiles and links where nvcc is there, its tests run where
+# a GPU is; browser: the built-in page in headless Chromium, which is installed (half a gigabyte); pictures go to
+# build/browser.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 stages=("$@")
@@ -27,7 +28,7 @@ python=$PWD/.venv/bin/python3
 jobs=$(nproc)
 failed=()
 
-# What runs under sanitizers: everything that reads untrusted bytes, and everything with threads.
+# Programs that run under sanitizers: everything that reads untrusted bytes, and everything with threads.
 asan_tests=(gateway_text_fuzz_test gateway_text_golden_test gateway_http_test worker_loader_test common_expert_home_test
   common_expert_link_test common_ipc_test worker_experts_executor_test worker_scheduler_test)
 tsan_tests=(common_ipc_test common_log_test gateway_http_test worker_experts_policy_test worker_experts_executor_test
@@ -90,10 +91,11 @@ for name in "${stages[@]}"; do
       stage "address and undefined-behaviour sanitizers" run_tests asan "${asan_tests[@]}"
       ;;
     tsan)
-      # Debian's gRPC and oneTBB are not instrumented: what only they touch is not ours to judge.
-      export TSAN_OPTIONS="ignore_noninstrumented_modules=1 halt_on_error=1 suppressions=$PWD/tests/tsan_suppressions.txt"
-      stage "build tsan" scripts/build.sh tsan "${tsan_tests[@]}"
+      # Debian's libraries are not instrumented: what only they touch is not ours to judge.
+      export TSAN_OPTIONS="ignore_noninstrumented_modules=1 halt_on_error=1"
+      stage "build tsan" scripts/build.sh tsan hearth-gateway hearth-gpu-worker hearth-cpu-tier "${tsan_tests[@]}"
       stage "thread sanitizer" run_tests tsan "${tsan_tests[@]}"
+      stage "thread sanitizer, end to end" e2e tsan 10 test_at_once.py
       ;;
     cuda)
       if PATH=$PATH:/usr/local/cuda/bin command -v nvcc >/dev/null; then

@@ -45,13 +45,15 @@ class OutputReactor : public grpc::ServerWriteReactor<Response> {
     FinishOnce(grpc::Status(grpc::StatusCode::CANCELLED, "the client has left"));
   }
   void OnCancel() override {
+    bool begun = false;
     {
       std::lock_guard lock(link_->mutex);
       cancelled_ = true;
+      begun = generation_.has_value();
       if (!writing_) FinishOnce(grpc::Status(grpc::StatusCode::CANCELLED, "the client has left"));
     }
     // Not under the lock: cancelling a queued request puts its outcome, which leads back to Pump().
-    if (generation_) generation_->Cancel();
+    if (begun) generation_->Cancel();
   }
   void OnDone() override {
     {

@@ -8,6 +8,7 @@ import contextlib
 import http.client
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -133,9 +134,17 @@ class Server:
             if process.poll() is None:
                 process.kill()
                 process.wait()
+        report = self.sanitizer_report()
         shutil.rmtree(self.run, ignore_errors=True)
         if self.own_home:
             shutil.rmtree(self.home, ignore_errors=True)
+        if report:
+            raise AssertionError(report)
+
+    def sanitizer_report(self):
+        """What the sanitizers of such a build have said in the logs, "" for nothing."""
+        found = (re.search(r"\w+Sanitizer: .*", self.log(name), re.DOTALL) for name in self.processes)
+        return "\n".join(match[0] for match in found if match)
 
     # ---------------------------------------------------------------- HTTP
 

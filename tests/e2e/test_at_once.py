@@ -1,6 +1,6 @@
-"""Everything that a server's threads do, at the same time: streams, answers of a form, clients that leave, scoring,
-figures being read, a CPU tier that dies and comes back, and both ways to drain. scripts/test.sh tsan runs this under the
-thread sanitizer."""
+"""Everything that a server's threads do, at the same time: streams, answers of a form, tool calls, clients that leave,
+scoring, figures being read, a CPU tier that dies and comes back, and both ways to drain. scripts/test.sh tsan runs this
+under the thread sanitizer."""
 
 import json
 import signal
@@ -13,6 +13,10 @@ from harness import InBackground, Server, collect_chat, panel, wait_for
 ROUNDS = 3
 SCHEMA = {"type": "object", "properties": {"ok": {"type": "boolean"}, "n": {"type": "integer", "minimum": 0, "maximum": 9}},
           "required": ["ok", "n"], "additionalProperties": False}
+CITIES = ["Paris", "Rome"]
+TOOLS = [{"type": "function", "function": {"name": "get_weather", "strict": True, "parameters": {
+    "type": "object", "properties": {"city": {"type": "string", "enum": CITIES}}, "required": ["city"],
+    "additionalProperties": False}}}]
 
 
 class AtOnce(unittest.TestCase):
@@ -25,7 +29,8 @@ class AtOnce(unittest.TestCase):
             item = panel()["essay"]
             self.prompt = item["tokens"][: item["prompt_len"]]
             self.want = server.generate(self.prompt, 24, sampling_params={"ignore_eos": True})["output_ids"]
-            work = [self.streams, self.streams, self.answers_of_a_form, self.leaves, self.scores, self.two_choices]
+            work = [self.streams, self.streams, self.answers_of_a_form, self.calls_tools, self.leaves,
+                    self.scores, self.two_choices]
             running = [InBackground(self.repeated, kind) for kind in work]
             figures = InBackground(self.reads_figures, running)
             server.kill("tier")
@@ -68,6 +73,18 @@ class AtOnce(unittest.TestCase):
         message, finish, _, _ = collect_chat(self.server.stream("/v1/chat/completions", body))
         if finish == "stop":
             self.assertEqual(sorted(json.loads(message["content"])), ["n", "ok"])
+
+    def calls_tools(self, number):
+        body = self.server.chat("How is the weather?", enable_thinking=False, temperature=1, seed=number, max_tokens=60,
+                                tools=TOOLS, tool_choice="required", parallel_tool_calls=False, stream=True)
+        message, finish, _, _ = collect_chat(self.server.stream("/v1/chat/completions", body))
+        self.assertEqual(finish, "tool_calls")
+        call = message["tool_calls"][0]
+        self.assertIn(json.loads(call["function"]["arguments"])["city"], CITIES)
+        result = {"role": "tool", "tool_call_id": call["id"], "content": "sunny"}
+        messages = body["messages"] + [{"role": "assistant", **message}, result]
+        self.server.post("/v1/chat/completions",
+                         {**body, "messages": messages, "tool_choice": "none", "max_tokens": 12, "stream": False})
 
     def leaves(self, _):
         for count, _ in enumerate(self.long_stream(2000)):
