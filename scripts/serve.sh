@@ -139,6 +139,9 @@ metrics_port() { if [ $once = 1 ] || listens 127.0.0.1 "$1"; then echo 0; else e
   tier_flags=(--metrics-port "$(metrics_port 30102)" "${tier_flags[@]+"${tier_flags[@]}"}")
 }
 
+# One question says little about which experts are popular, and leaves nothing behind.
+[ $once = 0 ] || worker_flags=(--popularity none "${worker_flags[@]+"${worker_flags[@]}"}")
+
 declare -A pid_of
 stop_child() {  # NAME SECONDS: SIGTERM, and SIGKILL when the time is over; 0: SIGKILL
   local pid=${pid_of[$1]:-} tenth

@@ -13,6 +13,19 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 stages=("$@")
 [ ${#stages[@]} -gt 0 ] || stages=(unit e2e clients asan tsan cuda)
+for name in "${stages[@]}"; do
+  case $name in
+    unit | e2e | clients | asan | tsan | cuda | browser) ;;
+    -h | --help)
+      sed -n '2,/^set /p' "$0" | sed '$d; s/^# \{0,1\}//'
+      exit 0
+      ;;
+    *)
+      echo "test: no stage $name; there are unit, e2e, clients, asan, tsan, cuda, browser" >&2
+      exit 2
+      ;;
+  esac
+done
 
 scripts/install.sh --quiet
 # A virtual environment in FOLDER with exactly what REQUIREMENTS lists.
@@ -105,10 +118,6 @@ for name in "${stages[@]}"; do
       else
         echo "=== cuda: SKIPPED, this machine has no nvcc (CUDA Toolkit), so the CUDA backend is not compiled"
       fi
-      ;;
-    *)
-      echo "test: no stage $name; there are unit, e2e, clients, asan, tsan, cuda, browser" >&2
-      exit 2
       ;;
   esac
 done

@@ -158,6 +158,14 @@ class Serve(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("--- answer", done.stdout)
 
+    def test_once_leaves_the_model_as_it_was(self):
+        with tempfile.TemporaryDirectory(prefix="hearth-test.") as folder:
+            model = shutil.copytree(MODEL, f"{folder}/model", ignore=shutil.ignore_patterns("hearth-popularity.json*"))
+            before = sorted(os.listdir(model))
+            done = self.once("-m", model, "Hello!")
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertEqual(sorted(os.listdir(model)), before)
+
     def test_once_takes_its_text_behind_flags_and_a_model_relative_to_the_caller(self):
         for flag in (("-m", "hearth-tiny"), ("--model=hearth-tiny",), ("--model-dir", "hearth-tiny")):
             done = self.once(*flag, "What is 12 + 30?", cwd=f"{ROOT}/models")
