@@ -19,6 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "hearth-home-", kLockSuffix = ".lock";
+// scripts/serve.sh keeps the homes that end with it in folders of its own.
+constexpr std::string_view kServeFolder = "hearth-serve.";
 constexpr size_t kMostNamed = 20;
 
 bool IsHomeName(const std::string& name) { return name.starts_with(kPrefix) && !name.ends_with(kLockSuffix); }
@@ -29,10 +31,7 @@ bool LockIsHeld(const std::string& path) {
   return !lock->TryLockFor(SharedFile::LockKind::kShared, Deadline::After(std::chrono::milliseconds(0))).ok();
 }
 
-}  // namespace
-
-std::vector<HomeFile> ListHomes(const std::string& dir) {
-  std::vector<HomeFile> homes;
+void AddHomes(const std::string& dir, std::vector<HomeFile>& homes) {
   std::error_code error;
   for (fs::directory_iterator it(dir, error), end; !error && it != end; it.increment(error)) {
     if (!IsHomeName(it->path().filename())) continue;
@@ -54,6 +53,17 @@ std::vector<HomeFile> ListHomes(const std::string& dir) {
       home.problem = file.status().message();
     }
     homes.push_back(std::move(home));
+  }
+}
+
+}  // namespace
+
+std::vector<HomeFile> ListHomes(const std::string& dir) {
+  std::vector<HomeFile> homes;
+  AddHomes(dir, homes);
+  std::error_code error;
+  for (fs::directory_iterator it(dir, error), end; !error && it != end; it.increment(error)) {
+    if (it->path().filename().string().starts_with(kServeFolder)) AddHomes(it->path(), homes);
   }
   std::sort(homes.begin(), homes.end(), [](const HomeFile& a, const HomeFile& b) { return a.path < b.path; });
   return homes;

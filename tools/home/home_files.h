@@ -18,7 +18,7 @@ struct HomeFile {
   std::string problem;  // why it cannot be used, "" when it can: not complete, damaged header, ..
 };
 
-// The homes of a folder, by name. Reads headers only.
+// The homes of a folder and of those that scripts/serve.sh makes in it, by name. Reads headers only.
 std::vector<HomeFile> ListHomes(const std::string& dir);
 
 struct Verified {

@@ -63,6 +63,19 @@ TEST_F(HomeToolTest, ListsHomesAndNothingElse) {
   EXPECT_THAT(out_.str(), HasSubstr("3 layers x 16 experts  in use"));
 }
 
+TEST_F(HomeToolTest, FindsWhatServeScriptsLeft) {
+  const std::string folder = dir_ + "/hearth-serve.Ab12Cd", home = folder + "/hearth-home-0011223344556677";
+  std::filesystem::create_directory(folder);
+  std::filesystem::rename(Path(), home);
+  std::filesystem::create_directory(dir_ + "/others");
+  home_.WriteTo(dir_ + "/others/hearth-home-0011223344556677");
+  ASSERT_EQ(ListHomes(dir_).size(), 1u);
+  EXPECT_EQ(ListHomes(dir_)[0].path, home);
+  EXPECT_EQ(Drop(dir_, {}, false, out_), 0);
+  EXPECT_FALSE(std::filesystem::exists(home));
+  EXPECT_TRUE(std::filesystem::exists(dir_ + "/others/hearth-home-0011223344556677"));
+}
+
 TEST_F(HomeToolTest, SaysWhyAFileIsNoUsableHome) {
   std::filesystem::resize_file(Path(), 100);
   EXPECT_NE(ListHomes(dir_)[0].problem, "");
