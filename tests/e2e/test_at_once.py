@@ -29,9 +29,8 @@ class AtOnce(unittest.TestCase):
             item = panel()["essay"]
             self.prompt = item["tokens"][: item["prompt_len"]]
             self.want = server.generate(self.prompt, 24, sampling_params={"ignore_eos": True})["output_ids"]
-            work = [self.streams, self.streams, self.answers_of_a_form, self.calls_tools, self.leaves,
-                    self.scores, self.two_choices]
-            running = [InBackground(self.repeated, kind) for kind in work]
+            work = [self.streams, self.streams, self.answers_of_a_form, self.leaves, self.scores, self.two_choices]
+            running = [InBackground(self.repeated, kind) for kind in work] + [InBackground(self.calls_tools)]
             figures = InBackground(self.reads_figures, running)
             server.kill("tier")
             wait_for(lambda: server.health()[1].get("degraded"), 10, "health says degraded")
@@ -74,8 +73,8 @@ class AtOnce(unittest.TestCase):
         if finish == "stop":
             self.assertEqual(sorted(json.loads(message["content"])), ["n", "ok"])
 
-    def calls_tools(self, number):
-        body = self.server.chat("How is the weather?", enable_thinking=False, temperature=1, seed=number, max_tokens=60,
+    def calls_tools(self):
+        body = self.server.chat("How is the weather?", enable_thinking=False, temperature=1, seed=1, max_tokens=60,
                                 tools=TOOLS, tool_choice="required", parallel_tool_calls=False, stream=True)
         message, finish, _, _ = collect_chat(self.server.stream("/v1/chat/completions", body))
         self.assertEqual(finish, "tool_calls")
