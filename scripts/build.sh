@@ -5,6 +5,10 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 preset=${1:?usage: scripts/build.sh PRESET [TARGET...]}
 shift
+# Two at once would write the same files.
+mkdir -p build
+exec 9>"build/$preset.lock"
+flock 9
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 targets=()

@@ -7,6 +7,8 @@
 #   scripts/serve.sh --once ["TEXT"] [flags as above]
 #       Starts on a free port, sends the chat TEXT at temperature 0, prints reasoning and answer, stops.
 #
+#   --metrics-port N   the worker's, and the CPU tier takes N + 1; 0: free ones. Without it 30101 and 30102, or free ones
+#                 where these are taken
 #   --keep-home   leave the expert home in place, so that the next start adopts it
 #   --no-build    install and build nothing: use the binaries in build/release/bin, or in HEARTH_BIN, as they are
 #   --help        this text; the flags of each process: build/release/bin/hearth-{gateway,gpu-worker,cpu-tier} --help
@@ -23,7 +25,7 @@ fail() {
 }
 
 once=0 once_text="Explain zero-copy model offloading." text_given=0 keep_home=0 build=1 port=""
-host=${HEARTH_HOST:-127.0.0.1} home_base="" model="" run="" home=""
+host=${HEARTH_HOST:-127.0.0.1} home_base="" model="" run="" home="" metrics=${HEARTH_METRICS_PORT:-}
 passed=()
 while [ $# -gt 0 ]; do
   case $1 in
@@ -45,12 +47,15 @@ while [ $# -gt 0 ]; do
     --host=*) host=${1#*=} ;;
     --home-dir=*) home_base=${1#*=} ;;
     -m=* | --model=* | --model-dir=*) model=${1#*=} ;;
-    --port | --host | --home-dir | -m | --model | --model-dir)
+    --metrics-port=*) metrics=${1#*=} ;;
+    --grpc-listen | --grpc-listen=*) fail "--grpc-listen is chosen here; for other addresses start the processes one by one" ;;
+    --port | --host | --home-dir | --metrics-port | -m | --model | --model-dir)
       [ $# -gt 1 ] || fail "$1 needs a value"
       case $1 in
         --port) port=$2 ;;
         --host) host=$2 ;;
         --home-dir) home_base=$2 ;;
+        --metrics-port) metrics=$2 ;;
         *) model=$2 ;;
       esac
       shift
@@ -132,12 +137,19 @@ listens() { (exec 3<>"/dev/tcp/$1/$2") 2>/dev/null; }
 if [[ $port =~ ^[0-9]{1,5}$ ]] && listens "$(tr -d '[]' <<<"$url_host")" "$port"; then
   fail "port $port of $host is in use; stop what listens there or choose another --port"
 fi
-# A second server may run beside us: the metrics ports are the usual ones when they are free, else any (0).
-metrics_port() { if [ $once = 1 ] || listens 127.0.0.1 "$1"; then echo 0; else echo "$1"; fi; }
-[ -n "${HEARTH_METRICS_PORT:-}" ] || {
-  worker_flags=(--metrics-port "$(metrics_port 30101)" "${worker_flags[@]+"${worker_flags[@]}"}")
-  tier_flags=(--metrics-port "$(metrics_port 30102)" "${tier_flags[@]+"${tier_flags[@]}"}")
-}
+# A second server may run beside us, or start at this moment: the usual metrics ports are ours when they are free and
+# nobody else holds the lock of those who take them, else they are any (0).
+ports_lock=""
+if [ -z "$metrics" ]; then
+  metrics=0
+  if [ $once = 0 ] && ! listens 127.0.0.1 30101 && ! listens 127.0.0.1 30102 &&
+    exec {ports}>"${TMPDIR:-/tmp}/hearth-metrics-ports.lock" && flock -n "$ports"; then
+    ports_lock=${TMPDIR:-/tmp}/hearth-metrics-ports.lock metrics=30101
+  fi
+fi 2>/dev/null
+worker_flags+=(--metrics-port "$metrics")
+if [[ $metrics =~ ^[1-9][0-9]{0,4}$ ]]; then metrics=$((metrics + 1)); fi
+tier_flags+=(--metrics-port "$metrics")
 
 # One question says little about which experts are popular, and leaves nothing behind.
 [ $once = 0 ] || worker_flags=(--popularity none "${worker_flags[@]+"${worker_flags[@]}"}")
@@ -162,6 +174,7 @@ cleanup() {
   stop_child gpu-worker 20
   stop_child cpu-tier 5
   [ -z "$run" ] || rm -rf "$run"
+  [ -z "$ports_lock" ] || rm -f "$ports_lock"
   [ $keep_home = 1 ] || [ -z "$home" ] || rm -rf "$home"
 }
 trap cleanup EXIT

@@ -4,6 +4,7 @@ import glob
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -61,6 +62,16 @@ def child(parent, name):
             if process == name and int(f.read().rsplit(")", 1)[1].split()[1]) == parent:
                 return pid
     raise AssertionError(f"no {name} below {parent}: {our_processes()}")
+
+
+def listens_nowhere(*ports):
+    for port in ports:
+        with socket.socket() as s:
+            try:
+                s.bind(("127.0.0.1", port))
+            except OSError:
+                return False
+    return True
 
 
 def running(pid):
@@ -252,6 +263,28 @@ class Serve(unittest.TestCase):
         finally:
             first.terminate()
             first.communicate(timeout=60)
+        self.assert_nothing_remains()
+
+    def test_metrics_ports(self):
+        """Servers that start at one moment do not meet there, and a given one is not given twice."""
+        def metrics(port, name):
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as response:
+                return f'process="{name}"' in response.read().decode()
+
+        port = next(p for p in range(20000, 30000) if listens_nowhere(p, p + 1))
+        given, _ = self.serve("--metrics-port", str(port))
+        self.assertTrue(metrics(port, "gpu_worker"))
+        self.assertTrue(metrics(port + 1, "cpu_tier"))
+        together = [subprocess.Popen([SERVE, "--port", str(free_port())], stdout=subprocess.PIPE,
+                                     stderr=subprocess.DEVNULL, text=True) for _ in range(3)]
+        for process in together:
+            self.addCleanup(self.end, process)
+        for process in together:
+            self.assertIn("ready", process.stdout.readline())
+        for process in [*together, given]:
+            process.terminate()
+            process.communicate(timeout=60)
+            self.assertEqual(process.returncode, 0)
         self.assert_nothing_remains()
 
     def test_the_next_start_removes_what_a_killed_one_left(self):
