@@ -26,6 +26,9 @@ SHARED_MEMORY = os.environ.get("HEARTH_TEST_SHM", "/dev/shm")
 # Sanitizer builds are an order of magnitude slower; only deadlines of the tests grow, never what they expect.
 SLOW = float(os.environ.get("HEARTH_TEST_SLOWDOWN", "1"))
 
+# What one test's worker saw is nothing to the next one's, and the model's folder stays as it is.
+os.environ["HEARTH_POPULARITY"] = "none"
+
 
 def free_port():
     with socket.socket() as s:
@@ -60,8 +63,7 @@ class Server:
         self.home = home or tempfile.mkdtemp(prefix="hearth-test.", dir=SHARED_MEMORY)
         self.port = free_port()
         self.metrics_ports = {"worker": free_port(), "tier": free_port()}
-        # What one test's worker saw is nothing to the next one's.
-        self.env = {**os.environ, "HEARTH_POPULARITY": "none", **(env or {})}
+        self.env = {**os.environ, **(env or {})}
         self.worker_address = f"unix:{self.run}/worker.sock"
         self.tier_address = f"unix:{self.run}/tier.sock"
         self.commands = {
