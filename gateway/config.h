@@ -1,11 +1,13 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "common/base/listen_socket.h"
 #include "common/config/option_table.h"
 #include "common/config/problems.h"
 
@@ -88,13 +90,29 @@ struct GatewayConfig {
           log_level);
   }
 
+  static bool IsHostName(const std::string& name) {
+    return name.find_first_of("/ ") == std::string::npos &&
+           (name.starts_with('[') || name.find(':') == std::string::npos);
+  }
+  static bool IsOrigin(const std::string& origin) {
+    const size_t scheme = origin.find("://");
+    return origin == "*" || origin == "null" ||
+           (scheme != std::string::npos && scheme + 3 < origin.size() &&
+            origin.find_first_of("/ ", scheme + 3) == std::string::npos);
+  }
   void Validate(Problems& problems) const {
     using std::chrono_literals::operator""ms;
     problems.Require(!served_name.empty() && !served_name.front().empty(), "served-name", served_name, "a name");
     const std::set<std::string> distinct(worker.begin(), worker.end());
     problems.Require(
-        !worker.empty() && worker.size() <= 64 && distinct.size() == worker.size() && !distinct.contains(""), "worker",
-        worker, "1 to 64 different addresses HOST:PORT, unix:PATH or dns:///NAME:PORT");
+        !worker.empty() && worker.size() <= 64 && distinct.size() == worker.size() &&
+            std::all_of(worker.begin(), worker.end(), [](const auto& address) { return IsConnectAddress(address); }),
+        "worker", worker, "1 to 64 different addresses HOST:PORT, unix:PATH or dns:///NAME:PORT");
+    // With a scheme, a port or a path they would match no request, and every one would be refused.
+    problems.Require(std::all_of(allowed_hosts.begin(), allowed_hosts.end(), IsHostName), "allowed-hosts",
+                     allowed_hosts, "host names alone, such as hearth.example or [::1]");
+    problems.Require(std::all_of(cors_origins.begin(), cors_origins.end(), IsOrigin), "cors-origins", cors_origins,
+                     "* or origins such as https://chat.example:8443, without a path");
     problems.Require(tls_cert.empty() == tls_key.empty(), "tls-key", tls_key, "to be given together with --tls-cert");
     problems.Require(keep_alive >= 1ms, "keep-alive", keep_alive, "more than 0");
     problems.Require(max_connections >= 1 && max_connections <= 1024, "max-connections", max_connections, "1 to 1024");

@@ -1,5 +1,7 @@
 #include "gpu_worker/config.h"
 
+#include "common/base/listen_socket.h"
+
 namespace hearth {
 namespace {
 
@@ -12,6 +14,8 @@ bool Unset(const std::optional<T>& value, bool good) {
 
 void WorkerConfig::Validate(Problems& p) const {
   p.Require(!model.empty(), "--model", model, "the directory of a checkpoint");
+  p.Require(cpu_tier.empty() || IsConnectAddress(cpu_tier), "--cpu-tier", cpu_tier,
+            "HOST:PORT, unix:PATH or dns:///NAME:PORT, or empty for none");
   p.Require(Unset(context_tokens, context_tokens >= 256 && context_tokens <= (1 << 24)), "--context-tokens",
             context_tokens, "256 to 16777216, or auto");
   p.Require(Unset(sequences, sequences >= 1 && sequences <= 1024), "--max-sequences", sequences, "1 to 1024, or auto");

@@ -93,6 +93,15 @@ std::optional<HostAndPort> SplitHostPort(std::string_view text) {
   return HostAndPort{std::string(host), port};
 }
 
+bool IsConnectAddress(std::string_view text) {
+  constexpr std::string_view kUnix = "unix:", kDns = "dns:///";
+  if (text.find_first_of(" \t") != std::string_view::npos) return false;
+  if (text.starts_with(kUnix)) return text.size() > kUnix.size();
+  if (text.starts_with(kDns)) text.remove_prefix(kDns.size());
+  const auto parts = SplitHostPort(text);
+  return parts && parts->port != 0 && parts->host.find('/') == std::string::npos;
+}
+
 void RemoveStaleUnixSocket(const std::string& path, const std::string& option) {
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;

@@ -26,6 +26,10 @@ struct HostAndPort {
 // Takes "host:port" or "[ipv6]:port" apart; nothing for other text and for ports above 65535.
 std::optional<HostAndPort> SplitHostPort(std::string_view text);
 
+// Whether a gRPC client can connect to it: "host:port", "[ipv6]:port", "unix:PATH" or "dns:///name:port". gRPC itself
+// takes any text for a name, and then looks for a server that never answers.
+bool IsConnectAddress(std::string_view text);
+
 // Clears the way for listening on a Unix socket: removes a left-over socket file that nobody listens on. Throws
 // StartupError that names the path and `option` when somebody does, when the path is another kind of file, when its
 // folder cannot be written, or when it is too long for a socket address.

@@ -97,6 +97,15 @@ class Refusals(RefusalCase):
             self.refuse("hearth-cpu-tier", "--grpc-listen", f"127.0.0.1:{port}", "--metrics-port", "0", names=[port])
             self.refuse_worker(MODEL, [port, "--metrics-port"], "--metrics-port", port)
 
+    def test_addresses_that_nothing_could_answer(self):
+        for address in ("nonsense", "host:99999", "http://host:30001"):
+            self.refuse("hearth-gateway", "--port", "0", "--worker", address, names=["--worker", address])
+            self.refuse_worker(MODEL, ["--cpu-tier", address], "--cpu-tier", address)
+        for host in ("http://hearth.example", "hearth.example:8080"):
+            self.refuse("hearth-gateway", "--port", "0", "--allowed-hosts", host, names=["--allowed-hosts", host])
+        for origin in ("chat.example", "https://chat.example/", "https://"):
+            self.refuse("hearth-gateway", "--port", "0", "--cors-origins", origin, names=["--cors-origins", origin])
+
     def test_bad_options_are_reported_together(self):
         done = self.refuse("hearth-gateway", "--port", "seven", "--no-such-flag", "--host", "127.0.0.1",
                            names=["--port", "seven", "--no-such-flag"], one_line=False)

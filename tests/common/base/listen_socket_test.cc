@@ -39,6 +39,17 @@ TEST(ListenTcp, RefusesWhatIsNoAddress) {
   EXPECT_THAT(ErrorOf([] { ListenTcp("127.0.0.1", 70000, "--port"); }), HasSubstr("70000"));
 }
 
+TEST(IsConnectAddress, TakesWhatAClientCanConnectTo) {
+  for (const char* text : {"localhost:30001", "127.0.0.1:1", "[::1]:65535", "unix:/run/x.sock", "unix:x",
+                           "dns:///hearth-workers.default.svc:30001", "gpu_worker:30001"}) {
+    EXPECT_TRUE(IsConnectAddress(text)) << text;
+  }
+  for (const char* text : {"", "nonsense", "host:", ":30001", "host:99999", "host:0", "::1:30001",
+                           "unix:", "dns:///name", "http://host:30001", "host:30001/", "a b:1", "host:port"}) {
+    EXPECT_FALSE(IsConnectAddress(text)) << text;
+  }
+}
+
 TEST(SplitHostPort, TakesNamesAndBracketedAddresses) {
   const auto plain = SplitHostPort("localhost:80");
   ASSERT_TRUE(plain.has_value());
