@@ -14,7 +14,7 @@
 #   --help        this text; the flags of each process: build/release/bin/hearth-{gateway,gpu-worker,cpu-tier} --help
 set -euo pipefail
 caller=$PWD
-cd "$(dirname "$0")/.."
+cd "$(dirname "$(readlink -f "$0")")/.."
 here=$PWD
 bin=$here/build/release/bin
 
@@ -155,24 +155,27 @@ tier_flags+=(--metrics-port "$metrics")
 [ $once = 0 ] || worker_flags=(--popularity none "${worker_flags[@]+"${worker_flags[@]}"}")
 
 declare -A pid_of
-stop_child() {  # NAME SECONDS: SIGTERM, and SIGKILL when the time is over; 0: SIGKILL
+impatient=0
+stop_child() {  # NAME SECONDS: SIGTERM, and SIGKILL when the time is over or a second signal came; 0: SIGKILL
   local pid=${pid_of[$1]:-} tenth
   [ -n "$pid" ] || return 0
   unset "pid_of[$1]"
   [ "$2" = 0 ] || kill -TERM "$pid" 2>/dev/null || true
   for ((tenth = 0; tenth < $2 * 10; tenth++)); do
-    kill -0 "$pid" 2>/dev/null || break
-    sleep 0.1
+    kill -0 "$pid" 2>/dev/null && [ $impatient = 0 ] || break
+    sleep 0.1 || true
   done
   kill -KILL "$pid" 2>/dev/null || true
   wait "$pid" 2>/dev/null || true
 }
 cleanup() {
-  trap '' TERM INT HUP
+  trap 'impatient=1' TERM INT HUP
+  [ -z "${serving:-}" ] || say "stopping; requests that run have 30 s to end, a second signal ends them now"
   stop_child question 1
   stop_child gateway 40
   stop_child gpu-worker 20
   stop_child cpu-tier 5
+  trap '' TERM INT HUP
   [ -z "$run" ] || rm -rf "$run"
   [ -z "$ports_lock" ] || rm -f "$ports_lock"
   [ $keep_home = 1 ] || [ -z "$home" ] || rm -rf "$home"
@@ -277,6 +280,7 @@ if [ $once = 1 ]; then
   exit 0
 fi
 
+serving=1
 echo "hearth: ready on $url, model $(basename "$model"); Ctrl-C stops it"
 
 # Supervise. The delay doubles with every crash and starts over after a minute of peace.

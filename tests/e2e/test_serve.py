@@ -1,6 +1,8 @@
 """scripts/serve.sh as a newcomer meets it. Needs build/release, which is where the script builds."""
 
 import glob
+import http.client
+import json
 import os
 import shutil
 import signal
@@ -72,6 +74,15 @@ def listens_nowhere(*ports):
             except OSError:
                 return False
     return True
+
+
+def accepts(port):
+    """Whether a gateway takes new requests."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5) as response:
+            return response.status == 200
+    except OSError:
+        return False
 
 
 def running(pid):
@@ -225,6 +236,31 @@ class Serve(unittest.TestCase):
             process.terminate()
             self.assertEqual(process.wait(60), 128 + signal.SIGTERM)
             wait_for(lambda: not running(compiler), 10, "the compiler ends")
+
+    def test_a_second_signal_does_not_wait_for_running_requests(self):
+        process, port = self.serve()
+        body = {"messages": [{"role": "user", "content": "Hello!"}], "stream": True, "ignore_eos": True}
+        request = urllib.request.Request(f"http://127.0.0.1:{port}/v1/chat/completions", json.dumps(body).encode(),
+                                         {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=60) as stream:
+            self.assertIn(b"data:", stream.readline())
+            process.send_signal(signal.SIGINT)
+            wait_for(lambda: not accepts(port), 10, "the gateway drains")
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=60)
+            self.assertEqual(process.returncode, 0)
+            try:
+                rest = stream.read()
+            except (OSError, http.client.HTTPException):
+                rest = b""
+            self.assertNotIn(b"[DONE]", rest)
+        self.assert_nothing_remains()
+
+    def test_starts_from_a_link(self):
+        with tempfile.TemporaryDirectory(prefix="hearth-test.") as folder:
+            os.symlink(SERVE, f"{folder}/hearth")
+            done = subprocess.run([f"{folder}/hearth", "--once", "Hello!"], capture_output=True, text=True, timeout=600)
+            self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_starts_a_dead_worker_again(self):
         process, port = self.serve()
