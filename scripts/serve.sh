@@ -263,7 +263,8 @@ while ! health -f -o /dev/null; do
   case $(health) in
     *'"problem":"no tokenizer yet"'*) ;;
     *'"state":"no_tokenizer"'*)
-      give_up 2 "$(health | python3 -c 'import json, sys; print(json.load(sys.stdin)["problem"])' || true)"
+      problem=$(health | python3 -c 'import json, sys; print(json.load(sys.stdin)["problem"])' || true)
+      give_up 2 "${problem/--model-dir names/HEARTH_MODEL_DIR names the gateway}"
       ;;
   esac
   sleep 0.05
