@@ -103,10 +103,7 @@ void Gateway::AddRoutes() {
   add("GET", "/health", serving::HandleHealth);
   add("GET", "/health/live", serving::HandleLive);
   add("GET", "/v1/models", serving::HandleModels);
-  for (const std::string& name : config_.served_name) add("GET", "/v1/models/" + name, serving::HandleModel);
-  for (const char* name : {"hearth-tiny", "glm-5.3-flash"}) {
-    add("GET", std::string("/v1/models/") + name, serving::HandleModel);
-  }
+  add("GET", "/v1/models/*", serving::HandleModel);
   add("GET", "/server_info", serving::HandleServerInfo);
   add("GET", "/stats", serving::HandleStats);
   add("GET", "/metrics", serving::HandleMetrics);

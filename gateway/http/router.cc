@@ -15,16 +15,25 @@ std::string Router::Allow(const Methods& methods) {
 }
 
 void Router::Add(const std::string& method, const std::string& path, Handler handler) {
-  routes_[path][method] = std::move(handler);
+  Methods& methods = path.ends_with("/*") ? under_[path.substr(0, path.size() - 1)] : routes_[path];
+  methods[method] = std::move(handler);
+}
+
+const Router::Methods* Router::Find(const std::string& path) const {
+  if (const auto exact = routes_.find(path); exact != routes_.end()) return &exact->second;
+  for (const auto& [prefix, methods] : under_) {
+    if (path.starts_with(prefix) && path.size() > prefix.size()) return &methods;
+  }
+  return nullptr;
 }
 
 std::optional<HttpResponse> Router::Refuse(const HttpRequest& request) const {
-  const auto methods = routes_.find(request.path);
-  if (methods == routes_.end()) {
+  const Methods* methods = Find(request.path);
+  if (!methods) {
     return ErrorResponse(404, StrCat("there is no ", request.path, " here; docs/api.md lists the routes"), "not_found");
   }
-  if (request.method == "OPTIONS" || methods->second.contains(request.method)) return std::nullopt;
-  const std::string allow = Allow(methods->second);
+  if (request.method == "OPTIONS" || methods->contains(request.method)) return std::nullopt;
+  const std::string allow = Allow(*methods);
   HttpResponse response = ErrorResponse(405, StrCat(request.path, " does not take ", request.method, ", only ", allow),
                                         "method_not_allowed");
   response.headers.emplace_back("Allow", allow);
@@ -33,7 +42,7 @@ std::optional<HttpResponse> Router::Refuse(const HttpRequest& request) const {
 
 HttpResponse Router::Route(const HttpRequest& request) const {
   if (auto refusal = Refuse(request)) return *std::move(refusal);
-  const Methods& methods = routes_.at(request.path);
+  const Methods& methods = *Find(request.path);
   const auto handler = methods.find(request.method);
   if (handler == methods.end()) {  // OPTIONS
     return {.status = 204, .headers = {{"Allow", Allow(methods)}}, .content_type = ""};

@@ -9,10 +9,11 @@
 
 namespace hearth::http {
 
-// Exact paths to handlers. Unknown paths give 404, other methods of a known path 405 with Allow, OPTIONS 204 with
-// Allow; all errors are JSON.
+// Paths to handlers. Unknown paths give 404, other methods of a known path 405 with Allow, OPTIONS 204 with Allow; all
+// errors are JSON.
 class Router {
  public:
+  // A path that ends in "/*" takes whatever stands, not empty, in place of the star; an exact path goes before it.
   void Add(const std::string& method, const std::string& path, Handler handler);
   // The 404 or 405 that no body could change, or nothing.
   std::optional<HttpResponse> Refuse(const HttpRequest& request) const;
@@ -22,8 +23,10 @@ class Router {
  private:
   using Methods = std::map<std::string, Handler>;
   static std::string Allow(const Methods& methods);
+  const Methods* Find(const std::string& path) const;  // null for an unknown path
 
   std::map<std::string, Methods> routes_;  // by path
+  std::map<std::string, Methods> under_;   // by what stands before the star
 };
 
 }  // namespace hearth::http

@@ -72,7 +72,7 @@ class Requests(ClientTest):
             with self.assertRaises(openai.NotFoundError) as caught:
                 call()
             self.assertIn("gpt-9", caught.exception.message)
-        self.assertEqual(caught.exception.code, "model_not_found")
+            self.assertEqual(caught.exception.code, "model_not_found")
 
     def test_an_unknown_route_is_not_found(self):
         with self.assertRaises(openai.NotFoundError):

@@ -297,5 +297,28 @@ TEST_F(Lifecycle, ModelNames) {
   EXPECT_EQ(models["data"][0]["max_model_len"], 8192);
 }
 
+TEST_F(Lifecycle, OneModelByItsName) {
+  config_.served_name = {"org/one", "two"};
+  Start();
+  const Json listed = Json::parse(Get("/v1/models").body)["data"];
+  EXPECT_EQ(Json::parse(Get("/v1/models/org/one").body), listed.at(0));
+  EXPECT_EQ(Json::parse(Get("/v1/models/org%2Fone").body), listed.at(0));
+  EXPECT_EQ(Json::parse(Get("/v1/models/two").body), listed.at(1));
+  EXPECT_EQ(Json::parse(Get("/v1/models/hearth-tiny").body)["id"], "hearth-tiny");
+  for (const std::string name : {"nope", "org", "one", "two/", "two/more"}) {
+    const HttpReply reply = Get("/v1/models/" + name);
+    EXPECT_EQ(reply.status, 404) << name;
+    const Json error = Json::parse(reply.body)["error"];
+    EXPECT_EQ(error["code"], "model_not_found") << name;
+    EXPECT_EQ(error["type"], "invalid_request_error") << name;
+    EXPECT_NE(error["message"].get<std::string>().find(name), std::string::npos) << error;
+  }
+  EXPECT_EQ(Json::parse(Get("/v1/models/").body)["error"]["code"], "not_found");
+  EXPECT_EQ(Post("/v1/models/two", "{}").status, 405);
+  worker_->SetState(engine::WorkerState::kLoading, 0.25);
+  ASSERT_TRUE(Eventually([this] { return Get("/v1/models").status == 503; }));
+  for (const char* name : {"two", "nope"}) EXPECT_EQ(Get(std::string("/v1/models/") + name).status, 503) << name;
+}
+
 }  // namespace
 }  // namespace hearth::test
