@@ -12,8 +12,9 @@
 
 namespace hearth::engine {
 
-// Asks the worker for its state, every 250 ms, on a thread of its own. A worker that does not answer within 700 ms is
-// down, and so is one whose connection broke, without that wait; one that comes back is seen with the next question.
+// Asks the worker for its state, every 250 ms, on a thread of its own. A worker that leaves two questions in a row
+// without an answer, each for 700 ms, is down, and so is one whose connection broke or that refuses to answer, without
+// that wait; one that comes back is seen with the next question.
 class WorkerMonitor {
  public:
   // `on_view` is called on the monitor's thread after each question, before view() shows it. Both outlive this object.

@@ -92,6 +92,7 @@ struct FakeWorker::Impl final : pb::Engine::Service {
   std::vector<engine::GenerateSpec> seen;
   std::atomic<int> cancelled{0}, running{0};
   std::atomic<bool> hang_scores{false};
+  std::atomic<int> ignored_questions{0}, info_answers{0};
   std::unique_ptr<grpc::Server> server;
   std::string address;
 
@@ -173,9 +174,17 @@ struct FakeWorker::Impl final : pb::Engine::Service {
     return grpc::Status::OK;
   }
 
-  grpc::Status GetModelInfo(grpc::ServerContext*, const pb::GetModelInfoRequest*, pb::ModelInfo* reply) override {
+  grpc::Status GetModelInfo(grpc::ServerContext* context, const pb::GetModelInfoRequest*,
+                            pb::ModelInfo* reply) override {
+    if (ignored_questions > 0) {
+      --ignored_questions;
+      while (Wait(context, std::chrono::milliseconds(5))) {
+      }
+      return grpc::Status::CANCELLED;
+    }
     std::lock_guard lock(mutex);
     *reply = info;
+    ++info_answers;
     return grpc::Status::OK;
   }
 
@@ -241,6 +250,10 @@ void FakeWorker::SetMaxModelLen(uint32_t tokens) {
   std::lock_guard lock(impl_->mutex);
   impl_->info.set_max_model_len(tokens);
 }
+
+void FakeWorker::IgnoreInfoQuestions(int count) { impl_->ignored_questions = count; }
+int FakeWorker::ignored_questions() const { return impl_->ignored_questions; }
+int FakeWorker::info_answers() const { return impl_->info_answers; }
 
 void FakeWorker::HangScores() { impl_->hang_scores = true; }
 

@@ -39,6 +39,10 @@ class FakeWorker {
   void SetState(engine::WorkerState state, double progress = 1);
   void SetDegraded(bool degraded, const std::string& reason);
   void SetMaxModelLen(uint32_t tokens);
+  // The next so many questions for the model's info find no answer before the client gives up.
+  void IgnoreInfoQuestions(int count);
+  int ignored_questions() const;  // how many of them are still to come
+  int info_answers() const;
   // From now on scoring goes on without end behind its first rows.
   void HangScores();
   // Generations whose client has gone before their end.
