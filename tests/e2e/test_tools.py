@@ -45,6 +45,11 @@ class Doctor(unittest.TestCase):
         self.assertEqual(code, 2)
         self.assertIn("REFUSED  gpu", said)
 
+    def test_no_folder_at_all_is_refused_as_an_option(self):
+        code, said = run("doctor", "-m", "", "--device", "host")
+        self.assertEqual(code, 2)
+        self.assertRegex(said, r'--model = "" \(flag\): expected a folder')
+
     def test_a_damaged_checkpoint(self):
         with tempfile.TemporaryDirectory(prefix="hearth-test.") as folder:
             for name in os.listdir(MODEL):
@@ -76,6 +81,18 @@ class Home(unittest.TestCase):
             self.assertIn("complete, unused", home("list")[1])
             self.assertEqual(home("drop", "--all")[0], 0)
             self.assertEqual([n for n in os.listdir(server.home) if n.startswith("hearth-home")], [])
+
+    def test_a_folder_that_cannot_be_read(self):
+        with tempfile.TemporaryDirectory(prefix="hearth-test.") as folder:
+            self.assertEqual(run("home", "--home-dir", folder, "list"), (0, f"no expert home in {folder}\n"))
+            file = os.path.join(folder, "file")
+            with open(file, "w"):
+                pass
+            for place in (os.path.join(folder, "typo"), file, ""):
+                for words in (["list"], ["verify"], ["drop", "--all"], ["drop", "0011"]):
+                    code, said = run("home", "--home-dir", place, *words)
+                    self.assertEqual(code, 2, said)
+                    self.assertIn(f'--home-dir "{place}": No', said)
 
     def test_a_wrong_command_line(self):
         for words in ([], ["melt"], ["drop"], ["list", "--force"], ["--what"]):

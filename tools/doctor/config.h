@@ -49,6 +49,8 @@ struct DoctorConfig {
     visit(OptionSpec{.flag = "--root", .help = "folder that stands for / when /proc and /sys are read, for tests"},
           root);
   }
+
+  void Validate(Problems& problems) const { problems.Require(!model.empty(), "--model", model, "a folder"); }
 };
 
 }  // namespace hearth::doctor

@@ -2,7 +2,9 @@
 
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <iostream>
+#include <system_error>
 
 #include "common/base/process.h"
 #include "common/base/startup_error.h"
@@ -55,6 +57,10 @@ int Run(const Arguments& args) {
   using namespace hearth::home_tool;
   if ((args.force || args.all) && args.command != "drop")
     throw hearth::StartupError("--force and --all belong to drop");
+  // A folder that cannot be read is not one without homes.
+  std::error_code error;
+  std::filesystem::directory_iterator(args.dir, error);
+  if (error) throw hearth::StartupError("--home-dir \"" + args.dir + "\": " + error.message());
   if (args.command == "list" && args.names.empty()) return List(args.dir, std::cout);
   if (args.command == "verify") return Verify(args.dir, args.names, std::cout);
   if (args.command == "drop") {
