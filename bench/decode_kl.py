@@ -23,10 +23,8 @@ import shutil
 import sys
 import tempfile
 
+from own_server import harness, started, use_programs
 from server_client import Server, ServerError, glm_prompt, print_table, result_file
-
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "tests", "e2e"))
-import harness  # noqa: E402
 
 QUESTIONS = (
     "Why does the Moon always show us the same side?",
@@ -150,7 +148,7 @@ def lane_server(args, lane, home, worker_flags):
         yield Server(args.url_off if lane == "never" else args.url_on, args.api_key)
         return
     flags = ["--mode", "fast", *worker_flags, "--cpu-lane", lane]
-    with harness.Server(worker_flags=flags, model=args.model, home=home) as running:
+    with started(worker_flags=flags, model=args.model, home=home) as running:
         yield Server(f"http://127.0.0.1:{running.port}")
 
 
@@ -186,10 +184,14 @@ def main():
         parser.error("give both --url-off and --url-on or neither; --kl-tokens from 1, --top from 2 to 1024")
     if args.url_off and worker_flags:
         parser.error(f"unknown here: {' '.join(worker_flags)} (worker flags are for servers that this program starts)")
-    harness.BIN = os.path.abspath(args.bin)
+    if not args.url_off:
+        use_programs(parser, args.bin)
     try:
         total = run(args, worker_flags)
-    except (ServerError, AssertionError, KeyError, IndexError, TypeError, OSError) as error:
+    except ServerError as error:
+        print(f"decode_kl: {error}", file=sys.stderr)
+        return 2
+    except (AssertionError, KeyError, IndexError, TypeError, OSError) as error:
         print(f"decode_kl: {type(error).__name__}: {error}", file=sys.stderr)
         return 2
     print_table(

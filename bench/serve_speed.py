@@ -21,8 +21,8 @@ import statistics
 import sys
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "tests", "e2e"))
-import harness  # noqa: E402
+from own_server import harness, started, use_programs
+from server_client import ServerError, result_file
 
 DECODE_TOKENS, PREFILL_TOKENS = 512, 1024
 
@@ -63,9 +63,9 @@ def main():
     parser.add_argument("--bin", default=harness.BIN)
     parser.add_argument("--model", "-m", default=harness.MODEL)
     parser.add_argument("--reps", type=int, default=7)
-    parser.add_argument("--out")
+    parser.add_argument("--out", type=result_file)
     args, worker_flags = parser.parse_known_args()
-    harness.BIN = os.path.abspath(args.bin)
+    use_programs(parser, args.bin)
     load_before = os.getloadavg()[0]
 
     item = harness.panel()["book"]
@@ -74,9 +74,9 @@ def main():
     starts, decode, prefill = [], [], []
     for _ in range(3):
         begin = time.monotonic()
-        with harness.Server(worker_flags=worker_flags, model=args.model, tier=False):
+        with started(worker_flags=worker_flags, model=args.model, tier=False):
             starts.append(time.monotonic() - begin)
-    with harness.Server(worker_flags=worker_flags, model=args.model) as server:
+    with started(worker_flags=worker_flags, model=args.model) as server:
         timed_stream(server, prompt, 32)
         for _ in range(args.reps):
             first, last, count = timed_stream(server, prompt, DECODE_TOKENS)
@@ -112,4 +112,8 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except ServerError as error:
+        print(f"serve_speed: {error}", file=sys.stderr)
+        sys.exit(2)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -207,6 +208,40 @@ class Clients(ServerTest):
         self.assertEqual((result["top1_agree"], result["first_divergence"]), (1.0, [None] * 6))
         self.assertLess(result["kl_mean"], 1e-9)
         self.assertGreater(result["lane_picks"]["cpu"], 0)
+        self.assertEqual([n for n in os.listdir(SHARED_MEMORY) if n.startswith("hearth-kl.")], [])
+
+
+class OwnServers(unittest.TestCase):
+    """Programs that start servers themselves."""
+
+    def run_program(self, name, *flags):
+        """-> exit code, output without the usage that argparse shows"""
+        done = subprocess.run(
+            [sys.executable, os.path.join(BENCH, name), *flags], capture_output=True, text=True, timeout=120 * SLOW
+        )
+        said = done.stdout + done.stderr
+        return done.returncode, said[said.find(f"{name}: error:") :] if f"{name}: error:" in said else said
+
+    def test_a_folder_without_programs_is_a_wrong_option(self):
+        for name in ("serve_speed.py", "decode_kl.py"):
+            said = f"{name}: error: --bin: /nowhere has no hearth-cpu-tier; run scripts/build.sh release\n"
+            self.assertEqual(self.run_program(name, "--bin", "/nowhere"), (2, said))
+
+    def test_a_server_that_refuses_is_told_by_the_end_of_its_log(self):
+        for name in ("serve_speed.py", "decode_kl.py"):
+            with self.subTest(name):
+                code, said = self.run_program(name, "-m", "/nowhere")
+                self.assertEqual(code, 2, said)
+                head, *end = said.rstrip().split("\n")
+                found = re.fullmatch(rf"{name[:-3]}: the worker ended with 2; the end of its log, (/\S+):", head)
+                self.assertIsNotNone(found, said)
+                self.addCleanup(os.remove, found[1])
+                self.assertLessEqual(len(end), 4, said)
+                self.assertIn("/nowhere/config.json: does not exist", end[-1])
+                with open(found[1]) as f:
+                    log = f.read().rstrip().split("\n")
+                self.assertEqual(log[-len(end) :], [line.strip() for line in end])
+                self.assertGreater(len(log), len(end))
         self.assertEqual([n for n in os.listdir(SHARED_MEMORY) if n.startswith("hearth-kl.")], [])
 
 
