@@ -21,7 +21,10 @@ struct CpuTierConfig {
 
   template <typename Visitor>
   void ForEach(Visitor&& visit) {
-    visit(OptionSpec{.flag = "--grpc-listen", .help = "address of the gRPC service, HOST:PORT or unix:PATH"},
+    // Its one client shares memory with it, so the two run on one machine and need no TLS between them.
+    visit(OptionSpec{.flag = "--grpc-listen",
+                     .help = "address of the gRPC service, HOST:PORT or unix:PATH; it has no TLS and is for the worker "
+                             "on this machine alone"},
           grpc_listen);
     visit(OptionSpec{.flag = "--metrics-host", .help = "address that /metrics listens on"}, metrics_host);
     visit(OptionSpec{.flag = "--metrics-port", .help = "port of /metrics; 0 takes a free one"}, metrics_port);

@@ -17,6 +17,7 @@ struct GatewayConfig {
   std::string host = "127.0.0.1";
   uint16_t port = 30000;
   std::vector<std::string> worker = {"127.0.0.1:30001"};
+  std::string worker_tls_ca, worker_tls_cert, worker_tls_key, worker_tls_name;
   std::vector<std::string> served_name = {"glm-5.3-flash"};
   std::string model_dir;
   bool strict = false;
@@ -48,6 +49,18 @@ struct GatewayConfig {
                      .help =
                          "gRPC addresses of the workers: HOST:PORT, unix:PATH, or dns:///NAME:PORT for all of a name"},
           worker);
+    visit(
+        OptionSpec{.flag = "--worker-tls-ca",
+                   .help = "PEM file with the CA that must have signed the workers' certificates: TLS to the workers, "
+                           "on TCP only"},
+        worker_tls_ca);
+    visit(OptionSpec{.flag = "--worker-tls-cert",
+                     .help = "PEM file with certificate and chain to show to workers that ask for one"},
+          worker_tls_cert);
+    visit(OptionSpec{.flag = "--worker-tls-key", .help = "PEM file with the key of --worker-tls-cert"}, worker_tls_key);
+    visit(OptionSpec{.flag = "--worker-tls-name",
+                     .help = "Host name that the workers' certificates must hold; empty: that of each address"},
+          worker_tls_name);
     visit(OptionSpec{.flag = "--served-name",
                      .env = {"SERVED_NAME"},
                      .help = "Names that requests may give as their model; the first one is shown"},
@@ -108,6 +121,16 @@ struct GatewayConfig {
         !worker.empty() && worker.size() <= 64 && distinct.size() == worker.size() &&
             std::all_of(worker.begin(), worker.end(), [](const auto& address) { return IsConnectAddress(address); }),
         "worker", worker, "1 to 64 different addresses HOST:PORT, unix:PATH or dns:///NAME:PORT");
+    const bool on_tcp =
+        std::none_of(worker.begin(), worker.end(), [](const auto& address) { return address.starts_with("unix:"); });
+    problems.Require(worker_tls_ca.empty() || on_tcp, "worker-tls-ca", worker_tls_ca,
+                     "none with a unix: address in --worker: TLS is for TCP, and permissions guard a Unix socket");
+    problems.Require(worker_tls_cert.empty() == worker_tls_key.empty(), "worker-tls-key", worker_tls_key,
+                     "to be given together with --worker-tls-cert");
+    problems.Require(worker_tls_cert.empty() || !worker_tls_ca.empty(), "worker-tls-cert", worker_tls_cert,
+                     "to be given together with --worker-tls-ca");
+    problems.Require(worker_tls_name.empty() || !worker_tls_ca.empty(), "worker-tls-name", worker_tls_name,
+                     "to be given together with --worker-tls-ca");
     // With a scheme, a port or a path they would match no request, and every one would be refused.
     problems.Require(std::all_of(allowed_hosts.begin(), allowed_hosts.end(), IsHostName), "allowed-hosts",
                      allowed_hosts, "host names alone, such as hearth.example or [::1]");

@@ -37,6 +37,13 @@ http::ServerOptions ServerOptionsOf(const GatewayConfig& config, GatewayMetrics&
   return options;
 }
 
+ClientTls WorkerTls(const GatewayConfig& config) {
+  return {.ca = config.worker_tls_ca,
+          .cert = config.worker_tls_cert,
+          .key = config.worker_tls_key,
+          .name = config.worker_tls_name};
+}
+
 std::string ListText(const std::vector<std::string>& list) {
   std::string text;
   for (const std::string& one : list) text += (text.empty() ? "" : ", ") + one;
@@ -53,7 +60,8 @@ bool IsStatusRoute(const std::string& path) {
 Gateway::Gateway(const GatewayConfig& config)
     : config_(config),
       ready_(config.worker.size()),
-      workers_(config.worker, [this](size_t worker, const engine::WorkerView& view) { OnWorkerView(worker, view); }),
+      workers_(config.worker, WorkerTls(config),
+               [this](size_t worker, const engine::WorkerView& view) { OnWorkerView(worker, view); }),
       services_{.workers = workers_,
                 .text = text_,
                 .metrics = metrics_,

@@ -14,6 +14,12 @@ bool Unset(const std::optional<T>& value, bool good) {
 
 void WorkerConfig::Validate(Problems& p) const {
   p.Require(!model.empty(), "--model", model, "the directory of a checkpoint");
+  p.Require(grpc_tls_cert.empty() == grpc_tls_key.empty(), "--grpc-tls-key", grpc_tls_key,
+            "to be given together with --grpc-tls-cert");
+  p.Require(grpc_tls_client_ca.empty() || !grpc_tls_cert.empty(), "--grpc-tls-client-ca", grpc_tls_client_ca,
+            "to be given together with --grpc-tls-cert");
+  p.Require(grpc_tls_cert.empty() || !grpc_listen.starts_with("unix:"), "--grpc-tls-cert", grpc_tls_cert,
+            "none with a unix: address in --grpc-listen: TLS is for TCP, and permissions guard a Unix socket");
   p.Require(cpu_tier.empty() || IsConnectAddress(cpu_tier), "--cpu-tier", cpu_tier,
             "HOST:PORT, unix:PATH or dns:///NAME:PORT, or empty for none");
   p.Require(Unset(context_tokens, context_tokens >= 256 && context_tokens <= (1 << 24)), "--context-tokens",

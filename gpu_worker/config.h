@@ -17,6 +17,7 @@ struct WorkerConfig {
   std::string device = "auto";
   std::string backend = "auto";
   std::string grpc_listen = "127.0.0.1:30001";
+  std::string grpc_tls_cert, grpc_tls_key, grpc_tls_client_ca;
   std::string metrics_host = "127.0.0.1";
   uint16_t metrics_port = 30101;
   std::string home_dir;
@@ -80,6 +81,14 @@ struct WorkerConfig {
           backend);
     visit(OptionSpec{.flag = "--grpc-listen", .help = "address of the gRPC service, HOST:PORT or unix:PATH"},
           grpc_listen);
+    visit(OptionSpec{.flag = "--grpc-tls-cert",
+                     .help = "PEM file with certificate and chain: the gRPC service speaks TLS, on TCP only"},
+          grpc_tls_cert);
+    visit(OptionSpec{.flag = "--grpc-tls-key", .help = "PEM file with the key of --grpc-tls-cert"}, grpc_tls_key);
+    visit(OptionSpec{.flag = "--grpc-tls-client-ca",
+                     .help = "PEM file with the CA that must have signed a gRPC client's certificate; empty: clients "
+                             "need none"},
+          grpc_tls_client_ca);
     visit(OptionSpec{.flag = "--metrics-host", .help = "address that /metrics listens on"}, metrics_host);
     visit(OptionSpec{.flag = "--metrics-port", .help = "port of /metrics; 0 takes a free one"}, metrics_port);
     visit(OptionSpec{.flag = "--home-dir",

@@ -30,9 +30,12 @@ Worker::Worker(const WorkerConfig& config, std::vector<std::pair<std::string, st
     gauges.load_ratio = state_.load().ratio();
     return gauges;
   });
-  server_ =
-      std::make_unique<RpcServer>(RpcServer::Options{.listen = config_.grpc_listen, .listen_option = "--grpc-listen"},
-                                  std::vector<grpc::Service*>{&service_});
+  server_ = std::make_unique<RpcServer>(
+      RpcServer::Options{
+          .listen = config_.grpc_listen,
+          .listen_option = "--grpc-listen",
+          .tls = {.cert = config_.grpc_tls_cert, .key = config_.grpc_tls_key, .client_ca = config_.grpc_tls_client_ca}},
+      std::vector<grpc::Service*>{&service_});
   Log(LogLevel::kInfo, "device",
       {{"backend", kernels_.name}, {"card", kernels_.device}, {"mode", config_.mode}, {"home_dir", home_dir_}});
   if (!kernels_.no_cuda.empty()) {

@@ -8,7 +8,7 @@
 
 namespace hearth {
 
-std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target) {
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target, const ClientTls& tls) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
   arguments.SetMaxSendMessageSize(kMaxMessageBytes);
@@ -23,7 +23,8 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target) {
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   // One name may stand for several workers; without this every call would go to the first address.
   if (target.starts_with("dns:///")) arguments.SetLoadBalancingPolicyName("round_robin");
-  return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments);
+  if (!tls.name.empty()) arguments.SetSslTargetNameOverride(tls.name);
+  return grpc::CreateCustomChannel(target, ChannelCredentials(tls), arguments);
 }
 
 }  // namespace hearth

@@ -3,6 +3,8 @@
 #include <memory>
 #include <string>
 
+#include "common/rpc/rpc_credentials.h"
+
 namespace grpc {
 class Channel;
 }
@@ -11,6 +13,7 @@ namespace hearth {
 
 // A channel to "host:port" or "unix:PATH", or to all addresses of "dns:///name:port" in turn, with the limits of
 // RpcServer: 64 MiB messages, keepalive, reconnecting after 100 ms to 1 s. Connects when first used.
-std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target);
+// Throws StartupError when a file of `tls` is of no use.
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target, const ClientTls& tls = {});
 
 }  // namespace hearth

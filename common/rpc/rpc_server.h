@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "common/base/deadline.h"
+#include "common/rpc/rpc_credentials.h"
 
 namespace grpc {
 class Server;
@@ -21,10 +22,11 @@ class RpcServer {
     std::string listen;                      // "127.0.0.1:30001", "[::]:30001", "unix:/run/hearth/worker.sock"
     std::string listen_option = "--listen";  // the option to name when the address cannot be had
     int max_threads = 256;                   // calls beyond get RESOURCE_EXHAUSTED
+    ServerTls tls = {};
   };
 
   // Listens and serves at once. The services must outlive this object. Throws StartupError when the address is taken
-  // or is none; a left-over Unix socket nobody listens on is replaced.
+  // or is none, or a file of `tls` is of no use; a left-over Unix socket nobody listens on is replaced.
   RpcServer(const Options& options, const std::vector<grpc::Service*>& services);
   ~RpcServer();  // as Shutdown() with no time left
   RpcServer(const RpcServer&) = delete;

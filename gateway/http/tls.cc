@@ -7,19 +7,12 @@
 #include <csignal>
 
 #include "common/base/check.h"
-#include "common/base/startup_error.h"
-#include "common/base/status.h"
+#include "common/tls/pem_files.h"
 
 namespace hearth::http {
 namespace {
 
 constexpr unsigned char kProtocols[] = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
-
-// The library's reason for its last failure on this thread.
-std::string Reason() {
-  const char* reason = ERR_reason_error_string(ERR_peek_last_error());
-  return reason == nullptr ? "no reason given" : reason;
-}
 
 // A client that offers HTTP/2 as well gets HTTP/1.1; one that offers only others is served without an agreement.
 int ChooseProtocol(SSL*, const unsigned char** chosen, unsigned char* length, const unsigned char* offered,
@@ -29,9 +22,6 @@ int ChooseProtocol(SSL*, const unsigned char** chosen, unsigned char* length, co
   *chosen = found;
   return outcome == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_NOACK;
 }
-
-// A key with a passphrase is refused instead of asking on the terminal.
-int NoPassphrase(char*, int, int, void*) { return -1; }
 
 }  // namespace
 
@@ -45,18 +35,8 @@ TlsContext::TlsContext(const std::string& cert_file, const std::string& key_file
   SSL_CTX_set_mode(context,
                    SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
-  SSL_CTX_set_default_passwd_cb(context, NoPassphrase);
   SSL_CTX_set_alpn_select_cb(context, ChooseProtocol, nullptr);
-  ERR_clear_error();
-  if (SSL_CTX_use_certificate_chain_file(context, cert_file.c_str()) != 1) {
-    throw StartupError(StrCat("cannot use the certificate ", cert_file, ": ", Reason(),
-                              "; --tls-cert names a PEM file with the server's certificate and its chain"));
-  }
-  if (SSL_CTX_use_PrivateKey_file(context, key_file.c_str(), SSL_FILETYPE_PEM) != 1 ||
-      SSL_CTX_check_private_key(context) != 1) {
-    throw StartupError(StrCat("cannot use the key ", key_file, ": ", Reason(),
-                              "; --tls-key names a PEM file with the key of ", cert_file, ", without a passphrase"));
-  }
+  UseKeyPair(context, {.cert = cert_file, .key = key_file, .cert_option = "--tls-cert", .key_option = "--tls-key"});
 }
 
 TlsSession::TlsSession(const TlsContext& context, int fd) : session_(SSL_new(context.get()), SSL_free) {

@@ -16,6 +16,7 @@ namespace hearth::engine {
 namespace {
 
 constexpr std::chrono::milliseconds kLookEvery{20};
+constexpr std::chrono::milliseconds kCauseTime{50};
 
 // Cancels a call once `gone` says so, from a thread of its own: the blocking call cannot ask.
 class CancelWatch {
@@ -53,9 +54,9 @@ struct EngineClient::Impl {
   std::unique_ptr<pb::Engine::Stub> stub;
 };
 
-EngineClient::EngineClient(const std::string& target) : impl_(std::make_unique<Impl>()) {
+EngineClient::EngineClient(const std::string& target, const ClientTls& tls) : impl_(std::make_unique<Impl>()) {
   impl_->target = target;
-  impl_->channel = MakeChannel(target);
+  impl_->channel = MakeChannel(target, tls);
   impl_->stub = pb::Engine::NewStub(impl_->channel);
 }
 
@@ -87,12 +88,16 @@ Result<ModelInfo> EngineClient::GetModelInfo(std::chrono::milliseconds timeout) 
   const auto deadline = std::chrono::system_clock::now() + timeout;
   // This is the call that is made over and over while a worker starts. Between calls that fail at once nobody would
   // read the channel's socket, and a connection could take seconds to come up.
-  if (!impl_->channel->WaitForConnected(deadline)) return Unavailable("no worker answers at ", impl_->target);
+  const bool connected = impl_->channel->WaitForConnected(deadline);
   grpc::ClientContext context;
-  context.set_deadline(deadline);
+  context.set_deadline(connected ? deadline : std::chrono::system_clock::now() + kCauseTime);
   pb::ModelInfo info;
-  if (const grpc::Status status = impl_->stub->GetModelInfo(&context, {}, &info); !status.ok()) return FromGrpc(status);
-  return FromProto(info);
+  const grpc::Status status = impl_->stub->GetModelInfo(&context, {}, &info);
+  if (status.ok()) return FromProto(info);
+  if (connected) return FromGrpc(status);
+  // A call on a channel that could not connect fails at once, and says why.
+  const bool says_why = status.error_code() == grpc::StatusCode::UNAVAILABLE;
+  return Unavailable("no worker answers at ", impl_->target, says_why ? ": " + status.error_message() : "");
 }
 
 Result<EngineStats> EngineClient::GetStats(std::chrono::milliseconds timeout) {

@@ -9,6 +9,7 @@
 
 #include "common/base/deadline.h"
 #include "common/base/result.h"
+#include "common/rpc/rpc_credentials.h"
 #include "gateway/worker_client/engine_types.h"
 
 namespace hearth::engine {
@@ -28,8 +29,8 @@ class GenerationStreams {
 // The worker, seen from here. Thread-safe. Failures of the connection are kUnavailable.
 class EngineClient {
  public:
-  // `target`: "host:port" or "unix:PATH". Does not connect yet.
-  explicit EngineClient(const std::string& target);
+  // As MakeChannel(); does not connect yet.
+  EngineClient(const std::string& target, const ClientTls& tls);
   ~EngineClient();
   EngineClient(const EngineClient&) = delete;
   EngineClient& operator=(const EngineClient&) = delete;

@@ -2,11 +2,12 @@
 
 namespace hearth::engine {
 
-WorkerPool::WorkerPool(const std::vector<std::string>& targets, std::function<void(size_t, const WorkerView&)> on_view)
+WorkerPool::WorkerPool(const std::vector<std::string>& targets, const ClientTls& tls,
+                       std::function<void(size_t, const WorkerView&)> on_view)
     : targets_(targets) {
   for (size_t i = 0; i < targets_.size(); ++i) {
     workers_.push_back(
-        std::make_unique<Worker>(targets_[i], [on_view, i](const WorkerView& view) { on_view(i, view); }));
+        std::make_unique<Worker>(targets_[i], tls, [on_view, i](const WorkerView& view) { on_view(i, view); }));
   }
 }
 

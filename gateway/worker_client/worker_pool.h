@@ -14,8 +14,9 @@ namespace hearth::engine {
 // The workers of --worker, one channel and one monitor each. Thread-safe.
 class WorkerPool {
  public:
-  // `on_view` is called on the monitors' threads, one per worker.
-  WorkerPool(const std::vector<std::string>& targets, std::function<void(size_t, const WorkerView&)> on_view);
+  // `on_view` is called on the monitors' threads, one per worker. Throws StartupError as EngineClient does.
+  WorkerPool(const std::vector<std::string>& targets, const ClientTls& tls,
+             std::function<void(size_t, const WorkerView&)> on_view);
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
@@ -35,8 +36,8 @@ class WorkerPool {
 
  private:
   struct Worker {
-    Worker(const std::string& target, std::function<void(const WorkerView&)> on_view)
-        : client(target), monitor(client, std::move(on_view)) {}
+    Worker(const std::string& target, const ClientTls& tls, std::function<void(const WorkerView&)> on_view)
+        : client(target, tls), monitor(client, std::move(on_view)) {}
     EngineClient client;
     WorkerMonitor monitor;
   };

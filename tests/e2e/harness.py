@@ -57,14 +57,14 @@ class Server:
     """Worker, CPU tier and gateway. Any of them can be killed and started again."""
 
     def __init__(self, worker_flags=(), gateway_flags=(), tier=True, tier_flags=(), model=MODEL, env=None, home=None,
-                 wait=True):
+                 wait=True, worker_address=None):
         self.run = tempfile.mkdtemp(prefix="hearth-test.")
         self.own_home = home is None
         self.home = home or tempfile.mkdtemp(prefix="hearth-test.", dir=SHARED_MEMORY)
         self.port = free_port()
         self.metrics_ports = {"worker": free_port(), "tier": free_port()}
         self.env = {**os.environ, **(env or {})}
-        self.worker_address = f"unix:{self.run}/worker.sock"
+        self.worker_address = worker_address or f"unix:{self.run}/worker.sock"
         self.tier_address = f"unix:{self.run}/tier.sock"
         self.commands = {
             "tier": [f"{BIN}/hearth-cpu-tier", "--grpc-listen", self.tier_address, "--metrics-port",

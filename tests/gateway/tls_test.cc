@@ -2,9 +2,6 @@
 #include "gateway/http/tls.h"
 
 #include <gtest/gtest.h>
-#include <openssl/evp.h>
-#include <openssl/pem.h>
-#include <openssl/x509v3.h>
 
 #include <array>
 #include <atomic>
@@ -21,6 +18,7 @@
 #include "common/log/log.h"
 #include "gateway/http/http_server.h"
 #include "gateway/http/router.h"
+#include "tests/support/certificates.h"
 #include "tests/support/http_probe.h"
 
 namespace hearth::http {
@@ -29,38 +27,13 @@ namespace {
 using namespace std::chrono_literals;
 using test::HttpProbe;
 
-// A self-signed certificate for localhost, valid for an hour, and its key.
-void MakeCertificate(const std::string& cert_file, const std::string& key_file) {
-  const std::unique_ptr<EVP_PKEY, void (*)(EVP_PKEY*)> key(EVP_EC_gen("P-256"), EVP_PKEY_free);
-  const std::unique_ptr<X509, void (*)(X509*)> cert(X509_new(), X509_free);
-  X509_set_version(cert.get(), 2);
-  ASN1_INTEGER_set(X509_get_serialNumber(cert.get()), 1);
-  X509_gmtime_adj(X509_getm_notBefore(cert.get()), -3600);
-  X509_gmtime_adj(X509_getm_notAfter(cert.get()), 3600);
-  X509_set_pubkey(cert.get(), key.get());
-  X509_NAME* const name = X509_get_subject_name(cert.get());
-  X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, reinterpret_cast<const unsigned char*>("localhost"), -1, -1, 0);
-  X509_set_issuer_name(cert.get(), name);
-  X509_EXTENSION* const names = X509V3_EXT_conf_nid(nullptr, nullptr, NID_subject_alt_name, "DNS:localhost");
-  X509_add_ext(cert.get(), names, -1);
-  X509_EXTENSION_free(names);
-  ASSERT_NE(X509_sign(cert.get(), key.get(), EVP_sha256()), 0);
-  std::FILE* const cert_out = std::fopen(cert_file.c_str(), "w");
-  std::FILE* const key_out = std::fopen(key_file.c_str(), "w");
-  ASSERT_TRUE(cert_out != nullptr && key_out != nullptr);
-  PEM_write_X509(cert_out, cert.get());
-  PEM_write_PrivateKey(key_out, key.get(), nullptr, nullptr, 0, nullptr, nullptr);
-  std::fclose(cert_out);
-  std::fclose(key_out);
-}
-
 class Tls : public ::testing::Test {
  protected:
   Tls() {
     SetLogLevel(LogLevel::kError);
     std::string name = (std::filesystem::temp_directory_path() / "hearth-tls-XXXXXX").string();
     dir_ = ::mkdtemp(name.data());
-    MakeCertificate(Path("cert.pem"), Path("key.pem"));
+    test::MakeCertificate({Path("cert.pem"), Path("key.pem")}, "DNS:localhost");
     options_.port = 0;
     options_.tls_cert = Path("cert.pem");
     options_.tls_key = Path("key.pem");
@@ -186,7 +159,7 @@ TEST_F(Tls, AClientThatLeavesOrDoesNotReadIsSeen) {
 }
 
 TEST_F(Tls, FilesThatDoNotFitAreRefusedAtStart) {
-  MakeCertificate(Path("other.pem"), Path("other-key.pem"));
+  test::MakeCertificate({Path("other.pem"), Path("other-key.pem")}, "DNS:localhost");
   std::ofstream(Path("junk.pem")) << "nothing of use\n";
   struct Case {
     std::string cert, key, named;
