@@ -216,7 +216,7 @@ case ${1:-} in
       speed) set -- "${speed[@]}" ;;
       "") echo "usage: scripts/gpu_check.sh visit checks | speed | STAGE..." >&2; exit 2 ;;
     esac
-    # Those that were still to be shown; the others were clean.
+    # Their races take longest to look for.
     HEARTH_GPU_TOOLS=${HEARTH_GPU_TOOLS:-racecheck}
     sanitize_only=${HEARTH_GPU_ONLY:-kda_* router_* linear_prefill_*}
     ;;

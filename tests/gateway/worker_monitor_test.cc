@@ -33,7 +33,7 @@ class WorkerMonitorTest : public ::testing::Test {
       std::make_unique<FakeWorker>([](const engine::GenerateSpec&) { return Script{}; }, kModelDir);
   std::mutex mutex_;
   int downs_ = 0;
-  engine::EngineClient client_{worker_->address()};
+  engine::EngineClient client_{worker_->address(), {}};
   engine::WorkerMonitor monitor_{client_, [this](const engine::WorkerView& view) {
                                    std::lock_guard lock(mutex_);
                                    downs_ += !view.answers;
