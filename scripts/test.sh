@@ -2,26 +2,27 @@
 # Everything that needs no GPU: release build, unit and golden tests, end-to-end tests with the real processes, subsets
 # under the address and thread sanitizers. Sets itself up; about half an hour on two cores.
 #
-#   scripts/test.sh [STAGE...]      stages: unit e2e clients asan tsan cuda (default: all of them, in this order), browser
+#   scripts/test.sh [STAGE...]      stages: unit e2e clients asan tsan cuda (default: all of them, in this order);
+#                                   tsan-e2e, browser
 #
 # unit: gtest programs and comparisons with other implementations; e2e: the three real processes; clients: the openai,
-# langchain-openai and llm packages, curl and gRPC against a server; asan, tsan: subsets under the sanitizers, the three
-# processes under the thread sanitizer; cuda: the CUDA backend compiles and links where nvcc is there, its tests run where
-# a GPU is; browser: the built-in page in headless Chromium, which is installed (half a gigabyte); pictures go to
-# build/browser.
+# langchain-openai and llm packages, curl and gRPC against a server; asan, tsan: subsets under the sanitizers;
+# cuda: the CUDA backend compiles and links where nvcc is there, its tests run where a GPU is; tsan-e2e: the three
+# processes under the thread sanitizer, whose build takes minutes more; browser: the built-in page in headless Chromium,
+# which is installed (half a gigabyte); pictures go to build/browser.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 stages=("$@")
 [ ${#stages[@]} -gt 0 ] || stages=(unit e2e clients asan tsan cuda)
 for name in "${stages[@]}"; do
   case $name in
-    unit | e2e | clients | asan | tsan | cuda | browser) ;;
+    unit | e2e | clients | asan | tsan | tsan-e2e | cuda | browser) ;;
     -h | --help)
       sed -n '2,/^set /p' "$0" | sed '$d; s/^# \{0,1\}//'
       exit 0
       ;;
     *)
-      echo "test: no stage $name; there are unit, e2e, clients, asan, tsan, cuda, browser" >&2
+      echo "test: no stage $name; there are unit, e2e, clients, asan, tsan, tsan-e2e, cuda, browser" >&2
       exit 2
       ;;
   esac
@@ -40,6 +41,8 @@ environment .venv tests/requirements.txt
 python=$PWD/.venv/bin/python3
 jobs=$(nproc)
 failed=()
+# Debian's libraries are not instrumented: what only they touch is not ours to judge. The other builds ignore this.
+export TSAN_OPTIONS="ignore_noninstrumented_modules=1 halt_on_error=1"
 
 # Programs that run under sanitizers: everything that reads untrusted bytes, and everything with threads.
 asan_tests=(gateway_text_fuzz_test gateway_text_golden_test gateway_http_test worker_loader_test common_expert_home_test
@@ -104,10 +107,11 @@ for name in "${stages[@]}"; do
       stage "address and undefined-behaviour sanitizers" run_tests asan "${asan_tests[@]}"
       ;;
     tsan)
-      # Debian's libraries are not instrumented: what only they touch is not ours to judge.
-      export TSAN_OPTIONS="ignore_noninstrumented_modules=1 halt_on_error=1"
-      stage "build tsan" scripts/build.sh tsan hearth-gateway hearth-gpu-worker hearth-cpu-tier "${tsan_tests[@]}"
+      stage "build tsan" scripts/build.sh tsan "${tsan_tests[@]}"
       stage "thread sanitizer" run_tests tsan "${tsan_tests[@]}"
+      ;;
+    tsan-e2e)
+      stage "build tsan" scripts/build.sh tsan hearth-gateway hearth-gpu-worker hearth-cpu-tier
       stage "thread sanitizer, end to end" e2e tsan 10 test_at_once.py
       ;;
     cuda)

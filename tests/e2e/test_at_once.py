@@ -1,5 +1,5 @@
 """Everything that a server's threads do, at the same time: streams, answers of a form, tool calls, clients that leave,
-scoring, figures being read, a CPU tier that dies and comes back, and both ways to drain. scripts/test.sh tsan runs this
+scoring, figures being read, a CPU tier that dies and comes back, and both ways to drain. scripts/test.sh tsan-e2e runs this
 under the thread sanitizer."""
 
 import json
