@@ -20,6 +20,7 @@ import argparse
 import hashlib
 import json
 import os
+import platform
 import random
 import secrets
 import statistics
@@ -231,8 +232,9 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--url", default="http://127.0.0.1:30000")
     parser.add_argument("--api-key")
-    parser.add_argument("--card", required=True, help="the machine's name; key in the file of best known values")
-    parser.add_argument("--config", required=True, help="label: commit and settings")
+    parser.add_argument("--card", default=platform.node(),
+                        help="the machine's name; key in the file of best known values (default: its host name)")
+    parser.add_argument("--config", default="default", help="label: commit and settings")
     parser.add_argument("--template", choices=("glm", "qwen"), default="glm", help="chat format of the decode prompts")
     parser.add_argument("--prefill", type=int, nargs="*", default=[8192, 16384, 32768, 65536], metavar="TOKENS")
     parser.add_argument("--conc", type=int, nargs="*", default=[1, 2, 3, 4], metavar="STREAMS")
@@ -243,7 +245,7 @@ def parse_arguments():
     parser.add_argument("--no-early-exit", action="store_true")
     parser.add_argument("--best", help="file of best known values (default reference/best_known.json)")
     parser.add_argument("--update-best", action="store_true")
-    parser.add_argument("--out", type=result_file, required=True, help="result as JSON")
+    parser.add_argument("--out", type=result_file, default="sweep.json", help="result as JSON (default sweep.json)")
     parser.add_argument("--plot", type=result_file, help="also draw the result as SVG")
     args = parser.parse_args()
     if args.reps < 1 or args.dec_reps < 1 or any(n < 1 for n in args.prefill + args.conc + args.high):

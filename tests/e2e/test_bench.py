@@ -2,6 +2,7 @@
 
 import json
 import os
+import platform
 import re
 import socket
 import subprocess
@@ -89,6 +90,16 @@ class Clients(ServerTest):
         self.assertEqual(len(result["prompt_sha256"]), 3)
         self.assertEqual(xml.etree.ElementTree.parse(plot).getroot().tag, "{http://www.w3.org/2000/svg}svg")
         self.assertIn("aggregate tok/s", said)
+
+    def test_sweep_needs_no_labels(self):
+        before = os.getcwd()
+        os.chdir(self.folder)
+        self.addCleanup(os.chdir, before)
+        flags = ["--prefill", "64", "--conc", "1", "--reps", "1", "--dec-reps", "1"]
+        code, said = self.run_client("sweep.py", "--url", self.url(), *flags)
+        self.assertEqual(code, 0, said)
+        with open("sweep.json") as f:
+            self.assertEqual(json.load(f)["card"], platform.node())
 
     def test_sweep_stops_early_below_the_best_known(self):
         best = os.path.join(self.folder, "best.json")
