@@ -2,11 +2,11 @@
 # What needs a GPU: every op against the host backend, the small model, memory and race checks, speed, and the real
 # model's shape with random weights. Each stage can run alone and ends within ten minutes; a table closes the run.
 #
-#   scripts/gpu_check.sh [STAGE...]      build ops model early transformers serve refusals sanitize bench real restart4k
+#   scripts/gpu_check.sh [STAGE...]      build ops model transformers serve refusals sanitize bench real restart4k
 #                                        (default: all, in this order)
 #   scripts/gpu_check.sh visit checks | speed | STAGE...
 #                                        for a machine that one has for minutes: nine in all, a share for each stage, none
-#                                        waits for another's success. checks: ops model early handoff refusals serve
+#                                        waits for another's success. checks: ops model handoff refusals serve
 #                                        transformers sanitize; speed: real restart4k
 #   scripts/gpu_check.sh pack FOLDER     programs and the libraries they need as FOLDER/programs.tar.xz (about 14 MB), for
 #                                        a machine that cannot build; unpacked there when HEARTH_GPU_BIN names FOLDER
@@ -15,7 +15,6 @@
 # other     a worker without machine code for this GPU, for stage refusals (not in the default list; minutes)
 # ops       every *_cuda_test of an op, each against the host's reference, several beside each other
 # model     hearth-tiny against its panel, and exactness, on the GPU
-# early     ops and model again with HEARTH_CUDA_EARLY_LAUNCH=1 (compute capability 9.0 and later)
 # transformers  random models of odd shapes against transformers' glm5_next (needs Python with transformers and torch)
 # serve     the three processes with the worker on the GPU: the panel over HTTP in both modes, the exact promise
 # refusals  a GPU that cannot be used: refused in one line, or the CPU with a loud warning
@@ -39,7 +38,6 @@
 # HEARTH_GPU_RAM_GB       GiB of RAM to count on, where the machine shows less than it has
 # HEARTH_GPU_HOME_GB      size of the home's tmpfs in GiB; default 112
 # HEARTH_GPU_REAL_ARGS    arguments of engine_bench in real and restart4k, behind the script's own
-# HEARTH_GPU_EARLY        0: real leaves out the decode with early launches
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 bin=${HEARTH_GPU_BIN:-build/cuda}
@@ -114,14 +112,6 @@ stage_model() {
   finish
 }
 
-stage_early() {
-  local list name
-  list=$(programs tests '*_cuda_test')
-  need_programs early "$list" || return
-  for name in $list; do start early "$name" 300 env HEARTH_CUDA_EARLY_LAUNCH=1 "$bin/tests/$name"; done
-  finish
-}
-
 # A process per model; one for all, which says what is missing, where their names cannot be had.
 start_transformers() {
   local seed model models check=(env OMP_NUM_THREADS=2 PYTHONUNBUFFERED=1 python3
@@ -192,12 +182,12 @@ stage_handoff() {
   cat "$(log_of handoff handoff_cuda_bench)"
 }
 
-all=(build ops model early transformers serve refusals sanitize bench real restart4k)
-checks=(ops model early handoff refusals serve transformers sanitize)
+all=(build ops model transformers serve refusals sanitize bench real restart4k)
+checks=(ops model handoff refusals serve transformers sanitize)
 speed=(real restart4k)
 visit_seconds=535
 # Most seconds of a stage in a visit; what the measurement on the real shape leaves is for the rest.
-declare -A share=([ops]=60 [model]=60 [early]=60 [refusals]=60 [handoff]=30 [serve]=120 [real]=400 [restart4k]=135
+declare -A share=([ops]=60 [model]=60 [refusals]=60 [handoff]=30 [serve]=120 [real]=400 [restart4k]=135
   [transformers]=150 [sanitize]=150)
 is_stage() { declare -F "stage_$1" >/dev/null; }
 

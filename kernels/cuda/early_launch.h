@@ -2,7 +2,7 @@
 
 namespace hearth::kernels::cuda {
 
-// Whether LaunchEarly asks for it: HEARTH_CUDA_EARLY_LAUNCH=1 in the environment, and a device that can.
+// Whether LaunchEarly asks for it: on a device that can, compute capability 9.0 and later.
 bool EarlyLaunch();
 
 }  // namespace hearth::kernels::cuda

@@ -42,7 +42,7 @@ expect() {  # STAGE WHAT LOG PATTERN
 }
 
 stage_real() {
-  local log zipf hit=(--hit-rate "${HEARTH_GPU_HIT_RATE:-0.39}" --prompt 512 --warm 400 --tokens 128)
+  local log hit=(--hit-rate "${HEARTH_GPU_HIT_RATE:-0.39}" --prompt 512 --warm 400 --tokens 128)
   [ -x "$bin/bench/engine_bench" ] || { need_programs real ""; return; }
   mount_home huge=within_size || echo "gpu_check: no tmpfs of its own for the home; the folder that is there is taken"
   real_bench real "home made, huge pages" --part start
@@ -53,11 +53,6 @@ stage_real() {
     expect real "hit rate as wanted" "$log" 'wanted 0\.'
   elif [ "${HEARTH_GPU_HIT_RATE:-0.39}" != 0 ]; then
     row real "hit rate as wanted" FAILED 0
-  fi
-  if [ "${HEARTH_GPU_EARLY:-1}" != 0 ]; then  # the same picks as the first of these decodes
-    zipf=$(awk '$1 == "router_zipf" {zipf = $2 + 0} /^decode, 1 stream, exact/ {exit} END {print zipf}' "$log" 2>/dev/null)
-    HEARTH_CUDA_EARLY_LAUNCH=1 real_bench real "engine_bench, early launch" --part fast1 "${hit[@]:2}" \
-      --router-zipf "${zipf:--1}"
   fi
   drop_home
 }

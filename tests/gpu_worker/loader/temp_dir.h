@@ -5,8 +5,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 #include <string>
+#include <utility>
 
 namespace hearth::testing {
 
@@ -33,7 +34,9 @@ class TempDir {
 
 inline std::string ReadFile(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
+  std::ostringstream bytes;
+  bytes << in.rdbuf();  // in blocks: byte by byte, files of 18 MB take seconds under a sanitizer
+  return std::move(bytes).str();
 }
 
 inline void WriteFile(const std::string& path, const std::string& bytes) {
