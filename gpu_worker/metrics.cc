@@ -10,7 +10,7 @@
 namespace hearth {
 namespace {
 
-constexpr StatusCode kErrorCodes[] = {StatusCode::kDeadlineExceeded, StatusCode::kResourceExhausted,
+constexpr StatusCode kErrorCodes[] = {StatusCode::kInvalidArgument,  StatusCode::kDeadlineExceeded, StatusCode::kResourceExhausted,
                                       StatusCode::kInternal, StatusCode::kUnavailable};
 constexpr RequestPhase kPhases[] = {RequestPhase::kQueued, RequestPhase::kPrefill, RequestPhase::kDecode,
                                     RequestPhase::kPaused};

@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "common/base/utf8_prefix.h"
+
 namespace hearth::http {
 namespace {
 
@@ -31,11 +33,15 @@ const Row& RowOf(StatusCode code) {
   return RowOf(StatusCode::kInternal);
 }
 
+// Both may quote the request, whose names and values can be as long as its body.
+constexpr size_t kMostMessageBytes = 2000;
+constexpr size_t kMostParamBytes = 200;
+
 std::string Body(const std::string& message, const char* type, const std::string& param, const std::string& code) {
   nlohmann::ordered_json error;
-  error["message"] = message;
+  error["message"] = Utf8Prefix(message, kMostMessageBytes);
   error["type"] = type;
-  error["param"] = param.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(param);
+  error["param"] = param.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(Utf8Prefix(param, kMostParamBytes));
   error["code"] = code.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(code);
   nlohmann::ordered_json body;
   body["error"] = std::move(error);

@@ -26,7 +26,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kBacklog = 1024;
 constexpr size_t kStackBytes = 1024 * 1024;
-constexpr int kRequestsPerConnection = 10'000;
 
 // What the library sees of a connection: the cleaned head to read, the socket to write to. Bodies are read elsewhere.
 class HeadStream : public httplib::Stream {
@@ -121,6 +120,9 @@ class HttpServer::Impl : public httplib::Server {
         end_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
         port_(BoundPort(listener_.get())),
         threads_(options_.max_connections, kStackBytes) {
+    // What the Keep-Alive header promises.
+    set_keep_alive_timeout(std::chrono::duration_cast<std::chrono::seconds>(options_.limits.idle_timeout).count());
+    set_keep_alive_max_count(static_cast<size_t>(options_.requests_per_connection));
     svr_sock_ = listener_.get();  // the library takes a server without a socket for one that is shutting down
     set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
       Exchange(request, response);
@@ -209,11 +211,11 @@ class HttpServer::Impl : public httplib::Server {
       open_.insert(fd);
     }
     const bool open = connection.Handshake();
-    for (int served = 0; open && served < kRequestsPerConnection && !cut_; ++served) {
+    for (int served = 0; open && served < options_.requests_per_connection && !cut_; ++served) {
       // A new connection's first request is answered even while draining: with 503.
       const bool first = served == 0;
       if (!connection.WaitForRequest(first ? end_.get() : wake_.get(), first)) break;
-      if (!ServeOne(connection)) break;
+      if (!ServeOne(connection, served + 1 == options_.requests_per_connection)) break;
     }
     {
       std::lock_guard lock(mutex_);
@@ -223,15 +225,16 @@ class HttpServer::Impl : public httplib::Server {
     return true;
   }
 
-  // False when the connection must not be used again.
-  bool ServeOne(Connection& connection) {
+  // False when the connection must not be used again, which the response says where it is known before: when it is the
+  // `last`, and while draining.
+  bool ServeOne(Connection& connection, bool last) {
     std::string head;
     const ReadOutcome outcome = connection.ReadHead(head);
     if (outcome == ReadOutcome::kClosed) return false;
     std::optional<HttpResponse> refusal;
     if (outcome != ReadOutcome::kOk) refusal = AnswerTo(outcome, "head", options_.limits);
-    const bool expects = head.find("100-continue") != std::string::npos;
-    if (!refusal) refusal = CleanHead(head);
+    bool expects = false;
+    if (!refusal) refusal = CleanHead(head, expects);
     if (refusal) {
       options_.on_refusal(refusal->status);
       connection.Write(PlainAnswer(*refusal));
@@ -242,7 +245,7 @@ class HttpServer::Impl : public httplib::Server {
     current_ = &current;
     expects_continue_ = expects;
     bool closed = false;
-    const bool good = process_request(stream, draining_, closed, nullptr);
+    const bool good = process_request(stream, draining_ || last, closed, nullptr);
     current_ = nullptr;
     return good && !closed && !current.must_close && !draining_ && !connection.broken();
   }

@@ -17,6 +17,7 @@ struct ServerOptions {
   int port = 30000;  // 0: a free one
   size_t max_connections = 1024;
   ConnectionLimits limits;
+  int requests_per_connection = 10'000;  // the last one's response says that the connection closes
   size_t inflight_bytes = size_t{256} << 20;  // of all bodies being received and handled; at least limits.body_bytes
   AccessPolicy access;
   std::string tls_cert, tls_key;  // PEM files; both empty: plain HTTP

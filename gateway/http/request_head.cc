@@ -53,7 +53,9 @@ std::optional<HttpResponse> CheckRequestLine(std::string_view line) {
 
 }  // namespace
 
-std::optional<HttpResponse> CleanHead(std::string& head) {
+std::optional<HttpResponse> CleanHead(std::string& head, bool& expects_continue) {
+  expects_continue = false;
+  bool old_version = false;  // knows no interim responses
   std::string cleaned;
   size_t position = 0;
   for (bool first = true; position < head.size(); first = false) {
@@ -68,16 +70,21 @@ std::optional<HttpResponse> CleanHead(std::string& head) {
     }
     if (first) {
       if (auto refusal = CheckRequestLine(line)) return refusal;
+      old_version = line.ends_with("HTTP/1.0");
     } else if (!line.empty()) {
       const size_t colon = line.find(':');
       const std::string_view name = line.substr(0, colon == line.npos ? 0 : colon);
       if (name.empty() || !std::all_of(name.begin(), name.end(), IsTokenCharacter)) {
         return ErrorResponse(400, "a header line is not NAME: VALUE", "malformed_request");
       }
-      if (EqualsIgnoreCase(name, "Range") || EqualsIgnoreCase(name, "Accept-Encoding") ||
-          EqualsIgnoreCase(name, "Expect")) {
+      if (EqualsIgnoreCase(name, "Expect")) {
+        std::string_view value = line.substr(colon + 1);
+        while (value.starts_with(' ') || value.starts_with('\t')) value.remove_prefix(1);
+        while (value.ends_with(' ') || value.ends_with('\t')) value.remove_suffix(1);
+        expects_continue = !old_version && EqualsIgnoreCase(value, "100-continue");
         continue;
       }
+      if (EqualsIgnoreCase(name, "Range") || EqualsIgnoreCase(name, "Accept-Encoding")) continue;
     }
     cleaned.append(line).append("\r\n");
   }

@@ -9,8 +9,9 @@
 namespace hearth::http {
 
 // Prepares the raw head of a request for the HTTP library: refuses what the library would answer badly and takes out
-// what it must not act on (Range, Accept-Encoding, Expect). The answer is the refusal, or nothing.
-std::optional<HttpResponse> CleanHead(std::string& head);
+// what it must not act on (Range, Accept-Encoding, Expect). The answer is the refusal, or nothing. `expects_continue`
+// becomes whether the client waits for 100 Continue before it sends the body.
+std::optional<HttpResponse> CleanHead(std::string& head, bool& expects_continue);
 
 // How the body of a request is delimited.
 struct BodyFraming {

@@ -47,10 +47,15 @@ Thinking ReadThinking(FieldReader& fields) {
     if (read.enabled && *read.enabled != *thinking) fields.Fail("thinking", "contradicts enable_thinking");
     read.enabled = thinking;
   }
+  if (read.effort == "none") {
+    if (read.enabled.value_or(false)) fields.Fail("reasoning_effort", "of none contradicts thinking, which is switched on");
+    read.enabled = false;
+  }
   read.clear = fields.Bool("clear_thinking");
   return read;
 }
 
+// Of none only the switch is left, see above.
 void ApplyEffort(const std::string& effort, ChatRequest& request) {
   if (effort == "low" || effort == "minimal") {
     request.prompt.reasoning_effort = "low";
@@ -58,8 +63,6 @@ void ApplyEffort(const std::string& effort, ChatRequest& request) {
     request.prompt.reasoning_effort = "high";
   } else if (effort == "max" || effort == "xhigh") {
     request.prompt.reasoning_effort = "max";
-  } else {
-    request.prompt.close_thinking = true;
   }
 }
 
@@ -67,8 +70,8 @@ void ReadThinkingControls(FieldReader& fields, ChatRequest& request) {
   Thinking own = ReadThinking(fields);
   if (const OrderedJson* kwargs = fields.Object("chat_template_kwargs"); kwargs != nullptr) {
     FieldReader inner(*kwargs, "chat_template_kwargs.");
-    for (const auto& [name, unused] : kwargs->items()) {
-      if (name != "reasoning_effort" && name != "enable_thinking" && name != "thinking" && name != "clear_thinking") {
+    for (const auto& [name, value] : kwargs->items()) {
+      if (!value.is_null() && name != "reasoning_effort" && name != "enable_thinking" && name != "thinking" && name != "clear_thinking") {
         inner.Fail(name, "is not known here");
       }
     }

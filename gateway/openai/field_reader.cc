@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "common/base/utf8_prefix.h"
 #include "gateway/text/json_text.h"
 
 namespace hearth::openai {
@@ -11,11 +12,7 @@ std::string Shown(const OrderedJson& value) {
   constexpr size_t kLongest = 40;
   if (value.is_object()) return "an object";
   if (value.is_array()) return "a list";
-  std::string text = text::JsonText(value);
-  if (text.size() <= kLongest) return text;
-  size_t end = kLongest;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-  return text.substr(0, end) + "..";
+  return Utf8Prefix(text::JsonText(value), kLongest);
 }
 
 std::optional<int64_t> WholeNumber(const OrderedJson& value) {

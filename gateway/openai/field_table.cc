@@ -10,7 +10,7 @@ namespace {
 using enum Treatment;
 
 constexpr Field kChatFields[] = {
-    {"messages", kHonoured, "system, developer, user, assistant, tool and function messages; text only"},
+    {"messages", kHonoured, "1 to 4,096 system, developer, user, assistant, tool and function messages; text only"},
     {"model", kHonoured, "must be a name that is served; absent takes the served model"},
     {"stream", kHonoured, "server-sent events"},
     {"stream_options", kHonoured, "`include_usage`; `include_obfuscation` only as false; needs `stream`"},
@@ -21,7 +21,7 @@ constexpr Field kChatFields[] = {
     {"top_k", kHonoured, "-1 or 0 (off), or from 1; ours"},
     {"min_p", kHonoured, "0 to 1; ours"},
     {"seed", kHonoured, "any 64-bit whole number; choice i uses seed + i"},
-    {"stop", kHonoured, "a string or up to 4; searched in `content` only, not in reasoning or tool calls"},
+    {"stop", kHonoured, "a string of 1 to 1,024 bytes, or up to 4; searched in `content` only, not in reasoning or tool calls"},
     {"logprobs", kHonoured, "log-probabilities of the sampled tokens"},
     {"top_logprobs", kHonoured, "0 to 20; needs `logprobs`"},
     {"n", kHonoured, "1 to 8 choices"},
@@ -29,10 +29,10 @@ constexpr Field kChatFields[] = {
     {"frequency_penalty", kHonoured, "-2 to 2"},
     {"repetition_penalty", kHonoured, "0.01 to 2; ours"},
     {"logit_bias", kHonoured, "token id to -100..100, at most 1024 entries; -100 bans the token"},
-    {"tools", kHonoured, "functions of different names; `strict` enforces the parameters' schema, see below"},
+    {"tools", kHonoured, "up to 512 functions of different names; `strict` enforces the parameters' schema, see below"},
     {"tool_choice", kHonoured, "`auto`, `none`, `required`, a named function, or `allowed_tools`"},
     {"parallel_tool_calls", kHonoured, "false: at most one call, which ends the answer"},
-    {"reasoning_effort", kHonoured, "none, minimal, low, medium, high, xhigh or max"},
+    {"reasoning_effort", kHonoured, "none, minimal, low, medium, high, xhigh or max; none beside thinking that is switched on is refused"},
     {"chat_template_kwargs", kHonoured,
      "`reasoning_effort`, `clear_thinking`, `enable_thinking`, `thinking`; the request's own fields win; ours"},
     {"enable_thinking", kHonoured, "false closes the thinking block at once; ours"},
@@ -75,8 +75,8 @@ constexpr Field kCompletionFields[] = {
     {"top_k", kHonoured, "-1 or 0 (off), or from 1; ours"},
     {"min_p", kHonoured, "0 to 1; ours"},
     {"seed", kHonoured, "any 64-bit whole number; choice i uses seed + i"},
-    {"stop", kHonoured, "a string or up to 4"},
-    {"logprobs", kHonoured, "0 to 20 most likely tokens beside the sampled one"},
+    {"stop", kHonoured, "a string of 1 to 1,024 bytes, or up to 4"},
+    {"logprobs", kHonoured, "0 to 20 most likely tokens; the sampled one is listed in any case"},
     {"echo", kHonoured, "the prompt before the completion, with its log-probabilities when asked"},
     {"n", kHonoured, "1 to 8 choices a prompt, at most 64 in all"},
     {"presence_penalty", kHonoured, "-2 to 2"},
@@ -144,10 +144,11 @@ Status CheckFields(const OrderedJson& body, std::span<const Field> fields, bool 
                    std::vector<std::string>& unknown) {
   for (const auto& [name, value] : body.items()) {
     const Field* field = Find(fields, name);
+    if (value.is_null()) continue;  // counts as absent, whatever its name
     if (field == nullptr) {
       if (strict) return InvalidArgument(name, " is not a field of this request").WithParam(name);
       unknown.push_back(name);
-    } else if (!value.is_null()) {
+    } else {
       if (Status status = CheckField(*field, value); !status.ok()) return status;
     }
   }

@@ -23,7 +23,7 @@ void ReadBiases(FieldReader& fields, engine::SamplingParams& sampling) {
   for (const auto& [key, value] : biases->items()) {
     int32_t id = -1;
     const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), id);
-    if (error != std::errc() || end != key.data() + key.size() || id < 0 || (key[0] == '0' && key.size() > 1)) {
+    if (error != std::errc() || end != key.data() + key.size() || key[0] == '-' || (key[0] == '0' && key.size() > 1)) {
       fields.Fail("logit_bias", StrCat("names ", Shown(key), ", expected token ids"));
       return;
     }

@@ -51,7 +51,6 @@ bool GenerationRun::TryAnotherWorker() {
 GenerationRun::~GenerationRun() {
   // Left running when the answer's head could not be sent.
   (void)CancelledByClient(false);
-  services_.metrics.e2e_latency.Observe(seconds());
 }
 
 double GenerationRun::seconds() const { return Seconds(Clock::now() - start_); }
@@ -182,6 +181,7 @@ void GenerationRun::EndChoice(size_t index, const ChoiceEnd& end, RunObserver& o
   counted.tokens = choice.tokens;
   if (end.usage) services_.metrics.queue_wait.Observe(end.usage->queue_seconds);
   SetPhase(choice, Phase::kEnded);
+  services_.metrics.e2e_latency.Observe(seconds());
   observer.OnEnd(index, counted);
 }
 

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <random>
 
+#include "common/base/utf8_prefix.h"
 #include "gateway/http/error_response.h"
 
 namespace hearth::serving {
@@ -11,6 +12,8 @@ namespace hearth::serving {
 using engine::WorkerState;
 
 namespace {
+
+constexpr size_t kMostLoggedBytes = 300;
 
 // Whether the tokenizer is there and belongs to the worker's model.
 Status CheckText(const engine::WorkerView& worker, const Services& services) {
@@ -138,7 +141,10 @@ void AddIgnored(const std::vector<std::string>& unknown, http::HttpResponse& res
 }
 
 http::HttpResponse Failure(const Services&, const http::HttpRequest& request, const Status& status) {
-  request.note->error = status.message();
+  // The message about a wrong value quotes it, and what users write stays out of the log.
+  const bool quotes = status.code() == StatusCode::kInvalidArgument;
+  const std::string place = status.param().empty() ? "the body" : status.param();
+  request.note->error = Utf8Prefix(quotes ? StrCat("not accepted: ", place) : status.message(), kMostLoggedBytes);
   return http::ErrorResponse(status);
 }
 

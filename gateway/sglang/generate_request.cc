@@ -34,8 +34,8 @@ constexpr const char* kSamplingFields[] = {"temperature",
 template <size_t N>
 void NoteUnknown(FieldReader& fields, const OrderedJson& object, const char* const (&known)[N], bool strict,
                  std::vector<std::string>& unknown) {
-  for (const auto& [name, unused] : object.items()) {
-    if (std::find(std::begin(known), std::end(known), name) != std::end(known)) continue;
+  for (const auto& [name, value] : object.items()) {
+    if (value.is_null() || std::find(std::begin(known), std::end(known), name) != std::end(known)) continue;
     if (strict) fields.Fail(name, "is not a field of this request");
     unknown.push_back(fields.Path(name));
   }

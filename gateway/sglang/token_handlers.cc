@@ -14,8 +14,8 @@ using serving::Failure;
 
 // Refuses members other than these: the requests have nothing optional that could be left out unnoticed.
 void RefuseOthers(FieldReader& fields, const OrderedJson& body, std::initializer_list<const char*> known) {
-  for (const auto& [name, unused] : body.items()) {
-    bool found = false;
+  for (const auto& [name, value] : body.items()) {
+    bool found = value.is_null();
     for (const char* one : known) found = found || name == one;
     if (!found) fields.Fail(name, "is not a field of this request");
   }

@@ -20,13 +20,15 @@ std::optional<int32_t> ForcedId(const Sequence& sequence, const GenerateSpec& sp
   return rule.ids[static_cast<size_t>(sequence.forced)];
 }
 
-Status NothingLeft(const Sequence& sequence) {
+Status NothingLeft(const Sequence& sequence, const GenerateSpec& spec) {
   if (!sequence.constraint) {
     return InvalidArgument("logit_bias bans every token after ", sequence.fed, " tokens").WithParam("logit_bias");
   }
-  return InvalidArgument("logit_bias or an impossible logit bans every token that the constraint admits after ",
-                         sequence.generated, " tokens")
-      .WithParam("constraint");
+  if (spec.sampling.logit_bias.empty()) {
+    return Internal("no token that the constraint admits has a finite logit after ", sequence.generated, " tokens");
+  }
+  return InvalidArgument("logit_bias bans every token that the constraint admits after ", sequence.generated, " tokens")
+      .WithParam("logit_bias");
 }
 
 // Samples under the constraint's mask. Nothing: the verdict says why.
@@ -54,7 +56,7 @@ std::optional<int32_t> Sample(Sequence& sequence, const GenerateSpec& spec, std:
     verdict.drawn = false;
     return std::nullopt;
   }
-  verdict.status = id == kNothingAllowed ? NothingLeft(sequence) : UnusableRow(sequence.fed);
+  verdict.status = id == kNothingAllowed ? NothingLeft(sequence, spec) : UnusableRow(sequence.fed);
   return std::nullopt;
 }
 

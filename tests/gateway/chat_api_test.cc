@@ -281,6 +281,7 @@ TEST_F(ChatApi, UnknownFieldsAreListedOrRefused) {
   Json request = Chat("Hi");
   request["frobnicate"] = 1;
   request["x y"] = 2;
+  request["absent"] = nullptr;
   EXPECT_EQ(Post("/v1/chat/completions", request).headers.at("x-hearth-ignored"), "frobnicate, x?y");
   gateway_.reset();
   config_.strict = true;
@@ -288,6 +289,22 @@ TEST_F(ChatApi, UnknownFieldsAreListedOrRefused) {
   const HttpReply refused = Post("/v1/chat/completions", request);
   EXPECT_EQ(refused.status, 400);
   EXPECT_EQ(Json::parse(refused.body)["error"]["param"], "frobnicate");
+  request.erase("frobnicate");
+  request.erase("x y");
+  EXPECT_EQ(Post("/v1/chat/completions", request).status, 200);
+}
+
+TEST_F(ChatApi, ErrorsQuoteLittleOfTheRequest) {
+  config_.strict = true;
+  Start();
+  const std::string name(3'000'000, 'k');
+  for (const std::string& body : {"{\"" + name + "\":1,\"" + name + "\":1}",
+                                  R"({"messages":[{"role":"user","content":"Hi"}],")" + name + "\":1}"}) {
+    const HttpReply refused = Fetch(gateway_->port(), "POST", "/v1/chat/completions", body);
+    EXPECT_EQ(refused.status, 400);
+    EXPECT_LT(refused.body.size(), 2500u);
+    EXPECT_TRUE(Json::parse(refused.body)["error"]["param"].get<std::string>().starts_with("kkkk"));
+  }
 }
 
 }  // namespace

@@ -140,6 +140,32 @@ TEST_F(Server, AnswersAndKeepsTheConnection) {
   EXPECT_EQ(probe.Receive().body, "ok");
 }
 
+TEST_F(Server, TheLastRequestOfAConnectionIsToldSo) {
+  options_.requests_per_connection = 2;
+  options_.limits.idle_timeout = 7s;
+  Start();
+  HttpProbe probe(server_->port());
+  probe.Send("GET /hello HTTP/1.1\r\n\r\n");
+  const HttpReply first = probe.Receive();
+  EXPECT_EQ(first.headers.count("connection"), 0u);
+  EXPECT_EQ(first.headers.at("keep-alive"), "timeout=7, max=2");
+  probe.Send("GET /hello HTTP/1.1\r\n\r\n");
+  EXPECT_EQ(probe.Receive().headers.at("connection"), "close");
+  EXPECT_EQ(probe.ReadSome(1), "");
+}
+
+TEST_F(Server, OnlyTheExpectHeaderAsksToContinue) {
+  Start();
+  for (const auto& [head, asks] : std::initializer_list<std::pair<const char*, bool>>{
+           {"HTTP/1.1\r\nexpect:\t100-Continue \r\n", true},
+           {"HTTP/1.1\r\nX-Foo: 100-continue\r\n", false},
+           {"HTTP/1.0\r\nExpect: 100-continue\r\n", false}}) {
+    HttpProbe probe(server_->port());
+    probe.Send(std::string("POST /echo ") + head + "Content-Length: 2\r\n\r\nok");
+    EXPECT_EQ(probe.ReadSome(12), asks ? "HTTP/1.1 100" : "HTTP/1.1 200") << head;
+  }
+}
+
 TEST_F(Server, WrongMethodsAreRefusedBeforeTheirBodies) {
   Start();
   const HttpReply put = Raw("PUT /echo HTTP/1.1\r\n\r\n");

@@ -106,6 +106,9 @@ TEST_F(OtherApi, EchoAloneScoresThePrompt) {
   EXPECT_EQ(choice["finish_reason"], "length");
   EXPECT_EQ(choice["logprobs"]["tokens"].size(), Ids("one two three").size());
   EXPECT_FLOAT_EQ(choice["logprobs"]["token_logprobs"][1].get<float>(), -1.5f);
+  const Json& top = choice["logprobs"]["top_logprobs"][1];
+  EXPECT_EQ(top.size(), 2u) << "the most likely token, and the one that is there";
+  EXPECT_FLOAT_EQ(top.at(choice["logprobs"]["tokens"][1].get<std::string>()).get<float>(), -1.5f);
   EXPECT_TRUE(worker_->seen().empty());
 }
 

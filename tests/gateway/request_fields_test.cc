@@ -177,9 +177,23 @@ TEST(RequestFields, RequestFieldsWinOverTemplateArguments) {
   EXPECT_TRUE(request->prompt.clear_thinking);
 }
 
+TEST(RequestFields, NoEffortIsASwitchToo) {
+  EXPECT_TRUE(Chat(R"("reasoning_effort":"none")")->prompt.close_thinking);
+  EXPECT_TRUE(Chat(R"("reasoning_effort":"none","enable_thinking":false)")->prompt.close_thinking);
+  EXPECT_TRUE(
+      Chat(R"("reasoning_effort":"none","chat_template_kwargs":{"enable_thinking":true})")->prompt.close_thinking);
+  EXPECT_FALSE(
+      Chat(R"("enable_thinking":true,"chat_template_kwargs":{"reasoning_effort":"none"})")->prompt.close_thinking);
+}
+
 TEST(RequestFields, ContradictionsAreRefused) {
   EXPECT_EQ(Chat(R"("max_tokens":1,"max_completion_tokens":2)").status().param(), "max_tokens");
   EXPECT_EQ(Chat(R"("enable_thinking":true,"thinking":false)").status().param(), "thinking");
+  EXPECT_EQ(Chat(R"("reasoning_effort":"none","enable_thinking":true)").status().param(), "reasoning_effort");
+  EXPECT_EQ(Chat(R"("thinking":{"type":"enabled"},"reasoning_effort":"none")").status().param(), "reasoning_effort");
+  EXPECT_EQ(Chat(R"("chat_template_kwargs":{"reasoning_effort":"none","thinking":true})").status().param(),
+            "chat_template_kwargs.reasoning_effort");
+  EXPECT_EQ(Chat(R"("logit_bias":{"-0":-100,"0":100})").status().param(), "logit_bias");
   EXPECT_EQ(Chat(R"("top_logprobs":3)").status().param(), "top_logprobs");
   EXPECT_EQ(Completion(R"("max_tokens":0)").status().param(), "max_tokens");
   const auto beside_tools = [](const std::string& members) {

@@ -221,7 +221,7 @@ TEST_F(ConstrainedTest, SaysWhatNobodyCanDo) {
   ASSERT_FALSE(Wish(spec).sampling.logit_bias.empty());
   const Received got = RunOne(spec);
   EXPECT_EQ(got.outcome.status.code(), StatusCode::kInvalidArgument);
-  EXPECT_EQ(got.outcome.status.param(), "constraint");
+  EXPECT_EQ(got.outcome.status.param(), "logit_bias");
 }
 
 TEST_F(ConstrainedTest, LogProbabilitiesStayRaw) {
