@@ -32,6 +32,7 @@ struct WorkerConfig {
   std::optional<int64_t> chunk_size;
   int64_t max_queue = 256;
   std::string kv_type = "auto";
+  std::string act = "f16";
 
   std::optional<double> vram_gb;
   std::optional<double> reserve_gb;
@@ -127,6 +128,11 @@ struct WorkerConfig {
                      .help = "how latents and pool keys are stored; auto is f32 on the host",
                      .allowed = {"auto", "f16", "f32"}},
           kv_type);
+    visit(OptionSpec{.flag = "--act",
+                     .help = "what prefill on a GPU rounds activations of EXL3 matrices to: fp16, or the sum of two such "
+                             "numbers, for tests",
+                     .allowed = {"f16", "f16x2"}},
+          act);
     visit(OptionSpec{.flag = "--paused-gb",
                      .help = "GiB of host memory for sequences that are paused when the pool is "
                              "dry"},

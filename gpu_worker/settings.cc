@@ -29,9 +29,10 @@ constexpr double kReserveFastGb = 1.5, kReserveExactGb = 1.0;
 // Fills in the GPU, or says why there is none.
 #ifdef HEARTH_WITH_CUDA
 constexpr bool kBuiltWithCuda = true;
-std::string TakeGpu(ChosenKernels& chosen) {
+std::string TakeGpu(const WorkerConfig& config, ChosenKernels& chosen) {
   if (std::string problem = kernels::CudaProblem(); !problem.empty()) return problem;
-  chosen.backend = &kernels::CudaBackend();
+  using kernels::PrefillOperands;
+  chosen.backend = &kernels::CudaBackend(config.act == "f16x2" ? PrefillOperands::kF16x2 : PrefillOperands::kF16);
   const kernels::CudaDevice device = kernels::DescribeCudaDevice();
   chosen.name = "cuda";
   chosen.device = device.name;
@@ -41,7 +42,7 @@ std::string TakeGpu(ChosenKernels& chosen) {
 }
 #else
 constexpr bool kBuiltWithCuda = false;
-std::string TakeGpu(ChosenKernels&) {
+std::string TakeGpu(const WorkerConfig&, ChosenKernels&) {
   return "this build has no CUDA; use --device host, or build with HEARTH_CUDA=ON";
 }
 #endif
@@ -51,10 +52,14 @@ std::string TakeGpu(ChosenKernels&) {
 ChosenKernels ChooseKernels(const WorkerConfig& config) {
   ChosenKernels chosen;
   if (config.device != "host") {
-    const std::string problem = TakeGpu(chosen);
+    const std::string problem = TakeGpu(config, chosen);
     if (problem.empty()) return chosen;
     if (config.device == "cuda") throw StartupError(StrCat("--device is cuda, but ", problem));
     if (kBuiltWithCuda) chosen.no_cuda = problem;
+  }
+  if (config.act != "f16") {
+    throw StartupError(StrCat("--act is ", config.act, ", but the model runs on the host, which multiplies in fp32; ",
+                              "leave it out"));
   }
   const bool avx2 = kernels::HostHasAvx2();
   if (config.backend == "avx2" && !avx2) {

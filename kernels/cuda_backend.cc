@@ -69,9 +69,15 @@ CudaDevice DescribeCudaDevice() {
   return device;
 }
 
-const Backend& CudaBackend() {
+const Backend& CudaBackend(PrefillOperands operands) {
   static const Backend backend = MakeCudaBackend();
-  return backend;
+  static const Backend two_terms = [] {
+    Backend b = backend;
+    b.linear = cuda::LinearF16x2;
+    b.expert_batch = cuda::ExpertBatchF16x2;
+    return b;
+  }();
+  return operands == PrefillOperands::kF16 ? backend : two_terms;
 }
 
 }  // namespace hearth::kernels

@@ -8,5 +8,8 @@ namespace hearth::kernels::cuda {
 // expert records).
 HEARTH_OPS(HEARTH_DECLARE_OP)
 void ExpertBatch(void* stream, const ExpertBatchArgs&);
+// PrefillOperands::kF16x2.
+void LinearF16x2(void* stream, const LinearArgs&);
+void ExpertBatchF16x2(void* stream, const ExpertBatchArgs&);
 
 }  // namespace hearth::kernels::cuda

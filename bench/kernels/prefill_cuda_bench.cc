@@ -154,11 +154,12 @@ void StepCases(const Data& data) {
     auto* rows16 = static_cast<__half*>(Allocate(rows * in * 2));
     auto* row_scales = static_cast<float*>(Allocate(rows * 4));
     auto* tiles = static_cast<uint4*>(Allocate(in * out * 2));
-    RowsJob r = cuda::RowsJobOf(w, rows);
+    const MatrixOperands operands(w, 1);
+    RowsJob r = cuda::RowsJobOf(w, operands, rows);
     r.x = data.x, r.x_stride = in, r.out = rows16, r.inverse_scale = row_scales;
-    TilesJob t = cuda::TilesJobOf(w, 0, w.strips());
+    TilesJob t = cuda::TilesJobOf(w, operands, 0, w.strips());
     t.tiles = tiles;
-    GemmJob g = cuda::GemmJobOf(w, 0, w.strips(), rows);
+    GemmJob g = cuda::GemmJobOf(w, operands, 0, w.strips(), rows);
     g.x = rows16, g.tiles = tiles, g.row_scale = row_scales, g.y = data.y, g.y_stride = out;
     if (Wanted("step rotate " + shape)) {
       Report("step rotate, rows 8192, " + shape, MedianSeconds([&](int) {

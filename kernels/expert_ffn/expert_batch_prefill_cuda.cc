@@ -22,10 +22,10 @@ struct Shapes {
   Dim mid = 0;                               // floats of a gate row
   Dim strips = 0;
 
-  explicit Shapes(const ExpertBatchArgs& args) {
+  Shapes(const ExpertBatchArgs& args, int exl3_terms) {
     for (Dim i = 0; i < args.job_count; ++i) {
       const MlpView& e = args.jobs[i].expert;
-      const MatrixOperands gate(e.gate), up(e.up), down(e.down);
+      const MatrixOperands gate(e.gate, exl3_terms), up(e.up, exl3_terms), down(e.down, exl3_terms);
       gate_up_bytes = std::max(gate_up_bytes, e.gate.strips() * gate.strip_bytes() + e.up.strips() * up.strip_bytes());
       down_bytes = std::max(down_bytes, e.down.strips() * down.strip_bytes());
       gate_up_row = std::max<Dim>(gate_up_row, gate.k + up.k);
@@ -68,16 +68,21 @@ struct GroupMemory {
   float* row_scale;
   uint4* tiles;
   float* column_scale;
+  int exl3_terms;
 
-  explicit GroupMemory(const OperandMemory& memory)
-      : rows(memory.rows), row_scale(memory.row_scales), tiles(memory.tiles), column_scale(memory.column_scales) {}
+  GroupMemory(const OperandMemory& memory, int exl3_terms_)
+      : rows(memory.rows),
+        row_scale(memory.row_scales),
+        tiles(memory.tiles),
+        column_scale(memory.column_scales),
+        exl3_terms(exl3_terms_) {}
 
   // One matrix on `picks` rows; the caller sets what the rows are made of and where the result goes.
   void Take(const MatrixView& w, Dim picks, RowsJob* rows_job, TilesJob* tiles_job, GemmJob* gemm_job) {
-    const MatrixOperands o(w);
-    *rows_job = RowsJobOf(w, picks);
-    *tiles_job = TilesJobOf(w, 0, w.strips());
-    *gemm_job = GemmJobOf(w, 0, w.strips(), picks);
+    const MatrixOperands o(w, exl3_terms);
+    *rows_job = RowsJobOf(w, o, picks);
+    *tiles_job = TilesJobOf(w, o, 0, w.strips());
+    *gemm_job = GemmJobOf(w, o, 0, w.strips(), picks);
     rows_job->out = rows;
     rows_job->inverse_scale = row_scale;
     tiles_job->tiles = tiles;
@@ -110,9 +115,9 @@ struct Jobs {
 
 }  // namespace
 
-void ExpertBatchPrefill(void* stream_, const ExpertBatchArgs& args) {
+void ExpertBatchPrefill(void* stream_, const ExpertBatchArgs& args, int exl3_terms) {
   const auto stream = static_cast<cudaStream_t>(stream_);
-  const Shapes shapes(args);
+  const Shapes shapes(args, exl3_terms);
   const size_t expert_bytes = std::max(shapes.gate_up_bytes, shapes.down_bytes);
   if (expert_bytes == 0) return;
   std::vector<Dim> picks;
@@ -144,7 +149,7 @@ void ExpertBatchPrefill(void* stream_, const ExpertBatchArgs& args) {
 
   for (const ExpertGroup& group : groups) {
     Jobs gate_up, down;
-    GroupMemory first(memory), second(memory);  // the second step starts when the first is done
+    GroupMemory first(memory, exl3_terms), second(memory, exl3_terms);  // the second step starts when the first is done
     Dim at = 0;
     for (const ExpertPiece& piece : group) {
       const MlpView& e = args.jobs[piece.job].expert;

@@ -17,11 +17,11 @@ Dim AtATime(size_t bytes, size_t each, Dim step, Dim all) {
 
 }  // namespace
 
-void LinearPrefill(void* stream_, const LinearArgs& args) {
+void LinearPrefill(void* stream_, const LinearArgs& args, int exl3_terms) {
   const auto stream = static_cast<cudaStream_t>(stream_);
   const MatrixView& w = args.w;
   if (args.rows <= 0 || w.strips() == 0) return;
-  const MatrixOperands operands(w);
+  const MatrixOperands operands(w, exl3_terms);
   const Dim pass_rows = AtATime(kOperandRowsBytes, operands.row_bytes(), kRowBlock, args.rows);
   const Dim pass_strips = AtATime(kOperandTilesBytes, operands.strip_bytes(), 2, w.strips());
   const Dim pass_columns = operands.terms == 3 ? pass_strips * kStripColumns : 0;
@@ -33,7 +33,7 @@ void LinearPrefill(void* stream_, const LinearArgs& args) {
 
   for (Dim row = 0; row < args.rows; row += pass_rows) {
     const Dim count = std::min(pass_rows, args.rows - row);
-    RowsJob rows_job = RowsJobOf(w, count);
+    RowsJob rows_job = RowsJobOf(w, operands, count);
     rows_job.x = args.x + row * args.x_stride;
     rows_job.x_stride = args.x_stride;
     rows_job.out = memory.rows;
@@ -42,12 +42,12 @@ void LinearPrefill(void* stream_, const LinearArgs& args) {
     for (Dim strip = 0; strip < w.strips(); strip += pass_strips) {
       const Dim strips = std::min(pass_strips, w.strips() - strip);
       if (row == 0 || pass_strips < w.strips()) {
-        TilesJob tiles_job = TilesJobOf(w, strip, strips);
+        TilesJob tiles_job = TilesJobOf(w, operands, strip, strips);
         tiles_job.tiles = memory.tiles;
         tiles_job.inverse_scale = column_scales;
         MakeTiles(stream, {&tiles_job, 1});
       }
-      GemmJob gemm_job = GemmJobOf(w, strip, strips, count);
+      GemmJob gemm_job = GemmJobOf(w, operands, strip, strips, count);
       gemm_job.x = memory.rows;
       gemm_job.tiles = memory.tiles;
       gemm_job.row_scale = memory.row_scales;

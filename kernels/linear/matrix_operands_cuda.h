@@ -9,7 +9,7 @@ namespace hearth::kernels::cuda {
 struct MatrixOperands {
   int terms, padded, k;  // padded: inputs of one term; k: of all
 
-  explicit MatrixOperands(const MatrixView& w) : terms(OperandTerms(w.kind)) {
+  MatrixOperands(const MatrixView& w, int exl3_terms) : terms(OperandTerms(w.kind, exl3_terms)) {
     padded = static_cast<int>((w.in_padded + kInputPadding - 1) / kInputPadding * kInputPadding);
     k = terms * padded;
   }
@@ -17,9 +17,8 @@ struct MatrixOperands {
   size_t strip_bytes() const { return size_t{2} * k * kStripColumns; }
 };
 
-// Jobs of strips [first, first + strips) of `w`; memory and, for rows, the source are left to the caller.
-inline RowsJob RowsJobOf(const MatrixView& w, int64_t rows) {
-  const MatrixOperands o(w);
+// Jobs of strips [first, first + strips) of `w` as `o`; memory and, for rows, the source are left to the caller.
+inline RowsJob RowsJobOf(const MatrixView& w, const MatrixOperands& o, int64_t rows) {
   return {.rows = static_cast<int>(rows),
           .in = static_cast<int>(w.in_features),
           .padded = o.padded,
@@ -27,8 +26,7 @@ inline RowsJob RowsJobOf(const MatrixView& w, int64_t rows) {
           .suh = w.kind == WeightKind::kExl3 ? w.suh : nullptr};
 }
 
-inline TilesJob TilesJobOf(const MatrixView& w, Dim first, Dim strips) {
-  const MatrixOperands o(w);
+inline TilesJob TilesJobOf(const MatrixView& w, const MatrixOperands& o, Dim first, Dim strips) {
   return {.kind = w.kind,
           .codebook = w.codebook,
           .bits = static_cast<int>(w.bits),
@@ -42,11 +40,11 @@ inline TilesJob TilesJobOf(const MatrixView& w, Dim first, Dim strips) {
           .row_stride = kStripColumns};
 }
 
-inline GemmJob GemmJobOf(const MatrixView& w, Dim first, Dim strips, int64_t rows) {
+inline GemmJob GemmJobOf(const MatrixView& w, const MatrixOperands& o, Dim first, Dim strips, int64_t rows) {
   const Dim column = first * kStripColumns;
   const Dim columns = w.out_features - column;
   return {.rows = static_cast<int>(rows),
-          .k = MatrixOperands(w).k,
+          .k = o.k,
           .strips = static_cast<int>(strips),
           .columns = static_cast<int>(columns < strips * kStripColumns ? columns : strips * kStripColumns),
           .svh = w.kind == WeightKind::kExl3 ? w.svh + column : nullptr,

@@ -13,7 +13,8 @@ namespace hearth::kernels::cuda {
 // The three steps of a product with many rows: activations to fp16 rows, weights to fp16 tiles, then one GEMM. Each
 // step takes a list of jobs, at most kMaxJobs, that run in one launch; the list may die when the call returns.
 //
-// EXL3   rows are x * suh, rotated (Hadamard); tiles are codebook values, which fp16 holds exactly.
+// EXL3   rows are x * suh, rotated (Hadamard); tiles are codebook values, which fp16 holds exactly. 1 term, or 2:
+//        (x_high, x_low) * (w, w).
 // plain  rows and weights are split into fp16 sums, so that the product keeps about 22 bits: the inputs are laid out
 //        `terms` times, side by side. 2 terms for fp16 weights: (x_high, x_low) * (w, w). 3 terms for bf16 and fp32:
 //        (x_high, x_high, x_low) * (w_high, w_low, w_high).
@@ -21,8 +22,8 @@ namespace hearth::kernels::cuda {
 // loses small values; the inverse scales are undone in the GEMM, which is exact.
 constexpr int kMaxJobs = 32;
 
-inline int OperandTerms(WeightKind kind) {
-  if (kind == WeightKind::kExl3) return 1;
+inline int OperandTerms(WeightKind kind, int exl3_terms = 1) {
+  if (kind == WeightKind::kExl3) return exl3_terms;
   return kind == WeightKind::kF16 ? 2 : 3;
 }
 

@@ -91,6 +91,14 @@ __device__ void StoreHalves(__half* to, const float* v) {
   *reinterpret_cast<uint2*>(to) = *reinterpret_cast<const uint2*>(pairs);
 }
 
+// What StoreHalves rounds away.
+__device__ void StoreRests(__half* to, const float* v) {
+  float rest[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) rest[i] = v[i] - __half2float(__float2half_rn(v[i]));
+  StoreHalves(to, rest);
+}
+
 template <bool kSwiglu>
 __device__ void RotateRow(const RowsJob& job, int row) {
   const Source<kSwiglu> source(job, row);
@@ -104,6 +112,7 @@ __device__ void RotateRow(const RowsJob& job, int row) {
   }
   const float scale = ScaleFor(LargestOfBlock(largest), kRotatedExponent);
   if (threadIdx.x == 0) job.inverse_scale[row] = 1.0f / scale;
+  __half* out = job.out + static_cast<int64_t>(row) * job.terms * job.padded;
   // padded is a multiple of 128, so all lanes of a warp are inside together.
   for (int k = 4 * threadIdx.x; k < job.padded; k += 4 * kThreads) {
     float v[4];
@@ -112,7 +121,8 @@ __device__ void RotateRow(const RowsJob& job, int row) {
     WarpHadamard128(v);
 #pragma unroll
     for (int i = 0; i < 4; ++i) v[i] = v[i] * scale;
-    StoreHalves(job.out + static_cast<int64_t>(row) * job.padded + k, v);
+    StoreHalves(out + k, v);
+    if (job.terms == 2) StoreRests(out + job.padded + k, v);
   }
 }
 
@@ -130,16 +140,13 @@ __device__ void SplitRow(const RowsJob& job, int row) {
   if (threadIdx.x == 0) job.inverse_scale[row] = 1.0f / scale;
   __half* out = job.out + static_cast<int64_t>(row) * job.terms * job.padded;
   for (int k = 4 * threadIdx.x; k < job.padded; k += 4 * kThreads) {
-    float v[4], low[4];
+    float v[4];
     source.Second(k, v);
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      v[i] = v[i] * scale;
-      low[i] = v[i] - __half2float(__float2half_rn(v[i]));
-    }
+    for (int i = 0; i < 4; ++i) v[i] = v[i] * scale;
     StoreHalves(out + k, v);
     if (job.terms == 3) StoreHalves(out + job.padded + k, v);
-    StoreHalves(out + static_cast<int64_t>(job.terms - 1) * job.padded + k, low);
+    StoreRests(out + static_cast<int64_t>(job.terms - 1) * job.padded + k, v);
   }
 }
 

@@ -31,12 +31,17 @@ __device__ void DecodeChunks(const TilesJob& job, int64_t first_chunk, uint32_t*
   const int g = static_cast<int>(threadIdx.x % 32);
   const Exl3Lane<K> lane(g);
   const Exl3Hash hash = Exl3HashOf(job.codebook);
-  uint4* to = job.tiles + first_chunk * kStripTiles * 32;
+  // A block's chunks are of one strip, since a strip has a multiple of 128 inputs; every term of the strip gets them.
+  const int64_t term_chunks = job.padded / 16, strip = first_chunk / term_chunks;
+  uint4* to = job.tiles + (first_chunk + strip * (job.terms - 1) * term_chunks) * kStripTiles * 32;
 #pragma unroll 2
   for (int tile = static_cast<int>(threadIdx.x / 32); tile < kBlockTiles; tile += kThreads / 32) {
     uint32_t weights[4];
     Exl3TileOperands<K, kMul1>(lane, hash, words + tile * kTileWords, weights);
-    to[tile * 32 + g] = make_uint4(weights[0], weights[1], weights[2], weights[3]);
+    for (int term = 0; term < job.terms; ++term) {
+      to[(term * term_chunks * kStripTiles + tile) * 32 + g] =
+          make_uint4(weights[0], weights[1], weights[2], weights[3]);
+    }
   }
 }
 

@@ -1,6 +1,6 @@
 // Runs one sequence through a checkpoint and writes its logits: the engine's half of odd_checkpoints.py and
 // transformers_check.py.
-//   score_checkpoint MODEL TOKENS(comma separated) DECODE_FROM CHUNK_SIZE BACKEND(ref|avx2|cuda) OUT
+//   score_checkpoint MODEL TOKENS(comma separated) DECODE_FROM CHUNK_SIZE BACKEND(ref|avx2|cuda|cuda-f16x2) OUT
 // OUT gets fp32 [tokens, vocab], little endian. Rows before DECODE_FROM are prefilled in chunks, the others decoded.
 // Exit status 77: this machine or this build lacks the backend.
 
@@ -23,10 +23,13 @@ const Backend* FindBackend(const std::string& name) {
   if (name == "ref") return &hearth::kernels::RefBackend();
   if (name == "avx2" && hearth::kernels::HostHasAvx2()) return &hearth::kernels::Avx2Backend();
   std::string problem = "no AVX2 here";
-  if (name == "cuda") {
+  if (name.starts_with("cuda")) {
 #ifdef HEARTH_WITH_CUDA
+    using hearth::kernels::PrefillOperands;
     problem = hearth::kernels::CudaProblem();
-    if (problem.empty()) return &hearth::kernels::CudaBackend();
+    if (problem.empty()) {
+      return &hearth::kernels::CudaBackend(name == "cuda" ? PrefillOperands::kF16 : PrefillOperands::kF16x2);
+    }
 #else
     problem = "this build has no CUDA; build with HEARTH_CUDA=ON";
 #endif
@@ -40,8 +43,8 @@ const Backend* FindBackend(const std::string& name) {
 int main(int argc, char** argv) {
   using namespace hearth;
   const std::string name = argc == 7 ? argv[5] : "";
-  if (name != "ref" && name != "avx2" && name != "cuda") {
-    std::fprintf(stderr, "usage: score_checkpoint MODEL TOKENS DECODE_FROM CHUNK_SIZE ref|avx2|cuda OUT\n");
+  if (name != "ref" && name != "avx2" && name != "cuda" && name != "cuda-f16x2") {
+    std::fprintf(stderr, "usage: score_checkpoint MODEL TOKENS DECODE_FROM CHUNK_SIZE ref|avx2|cuda|cuda-f16x2 OUT\n");
     return 2;
   }
   std::vector<int32_t> tokens;

@@ -21,10 +21,12 @@ using testing::DeviceCopy;
 using testing::RelativeError;
 using testing::Smaller;
 
-// EXL3: rotated activations are rounded to fp16, whose unit roundoff is 2^-11; weights are exact and sums fp32. Plain:
-// both operands keep 22 bits (2^-22 each); fp32 sums of a tensor core may truncate, up to 2^-23 for each of up to 100
-// steps here, all to one side.
-double Bound(WeightKind kind) { return kind == WeightKind::kExl3 ? 0x1p-11 : 100 * 0x1p-23; }
+// EXL3: rotated activations are rounded to fp16, whose unit roundoff is 2^-11; weights are exact and sums fp32. Plain, and
+// EXL3 with two terms: operands keep 22 bits (2^-22 each); fp32 sums of a tensor core may truncate, up to 2^-23 for each
+// of up to 100 steps here, all to one side.
+double Bound(WeightKind kind, PrefillOperands operands = PrefillOperands::kF16) {
+  return kind == WeightKind::kExl3 && operands == PrefillOperands::kF16 ? 0x1p-11 : 100 * 0x1p-23;
+}
 
 std::vector<float> Normals(Dim count, std::mt19937& rng) {
   std::normal_distribution<float> normal;
@@ -40,21 +42,21 @@ std::string Text(const MatrixSpec& s, Dim rows) {
 }
 
 // y [rows, out], with guards behind every row; x and y lie one float off alignment when `shift` is 1.
-std::vector<float> OnGpu(const MatrixView& w, const std::vector<float>& x, Dim x_stride, Dim first, Dim rows,
-                         int shift) {
+std::vector<float> OnGpu(const MatrixView& w, const std::vector<float>& x, Dim x_stride, Dim first, Dim rows, int shift,
+                         PrefillOperands operands = PrefillOperands::kF16) {
   DeviceCopy device;
   const Dim y_stride = w.out_features + 4 + shift;
   std::vector<float> shifted(shift, 0.0f);
   shifted.insert(shifted.end(), x.begin() + first * x_stride, x.begin() + (first + rows) * x_stride);
   const float* device_x = device.Put(shifted) + shift;
   float* y = device.Poisoned<float>(shift + rows * y_stride);
-  CudaBackend().linear(CudaBackend().stream, {.x = device_x,
-                                              .x_stride = x_stride,
-                                              .rows = rows,
-                                              .w = device.Put(w),
-                                              .y = y + shift,
-                                              .y_stride = y_stride,
-                                              .phase = Phase::kPrefill});
+  CudaBackend(operands).linear(CudaBackend().stream, {.x = device_x,
+                                                      .x_stride = x_stride,
+                                                      .rows = rows,
+                                                      .w = device.Put(w),
+                                                      .y = y + shift,
+                                                      .y_stride = y_stride,
+                                                      .phase = Phase::kPrefill});
   const std::vector<float> all = device.Get(y + shift, rows * y_stride);
   std::vector<float> out;
   for (Dim r = 0; r < rows; ++r) {
@@ -76,18 +78,20 @@ std::vector<float> OnHost(const MatrixView& w, const std::vector<float>& x, Dim 
   return y;
 }
 
-void Compare(MatrixSpec spec, Dim rows, int shift, std::mt19937& rng) {
+void Compare(MatrixSpec spec, Dim rows, int shift, std::mt19937& rng,
+             PrefillOperands operands = PrefillOperands::kF16) {
   const TestMatrix matrix = TestMatrix::Random(spec, rng);
   const Dim stride = spec.in + (shift == 1 ? 3 : 0);
   const std::vector<float> x = Normals(rows * stride, rng);
-  const std::vector<float> got = OnGpu(matrix.view(), x, stride, 0, rows, shift);
+  const std::vector<float> got = OnGpu(matrix.view(), x, stride, 0, rows, shift, operands);
   const std::vector<float> want = OnHost(matrix.view(), x, stride, rows);
   const double error = RelativeError(got, want);
-  std::printf("%s: error %.2e, allowed %.2e\n", Text(spec, rows).c_str(), error, Bound(spec.kind));
-  EXPECT_LE(error, Bound(spec.kind)) << Text(spec, rows);
+  const double bound = Bound(spec.kind, operands);
+  std::printf("%s: error %.2e, allowed %.2e\n", Text(spec, rows).c_str(), error, bound);
+  EXPECT_LE(error, bound) << Text(spec, rows);
   double square = 0;
   for (const float v : want) square += double{v} * v;
-  const double one = 12 * Bound(spec.kind) * std::sqrt(square / static_cast<double>(want.size()));
+  const double one = 12 * bound * std::sqrt(square / static_cast<double>(want.size()));
   for (size_t i = 0; i < want.size(); ++i) {
     ASSERT_NEAR(got[i], want[i], one) << Text(spec, rows) << " row " << i / spec.out << " column " << i % spec.out;
   }
@@ -99,6 +103,20 @@ TEST(LinearPrefillCuda, Exl3OfEveryCodebookAndRate) {
     for (uint32_t bits = 1; bits <= 8; ++bits) {
       Compare({.in = 256, .out = Smaller<Dim>(384, 128), .bits = bits, .codebook = codebook, .bias = bits % 2 == 1}, 70,
               0, rng);
+    }
+  }
+}
+
+TEST(LinearPrefillCuda, Exl3InTwoTerms) {
+  std::mt19937 rng(12);
+  for (const Codebook codebook : {Codebook::k3inst, Codebook::kMcg, Codebook::kMul1}) {
+    for (uint32_t bits = 1; bits <= 8; ++bits) {
+      Compare({.in = 1 + static_cast<Dim>(rng() % Smaller(500, 200)),
+               .out = 1 + static_cast<Dim>(rng() % Smaller(500, 200)),
+               .bits = bits,
+               .codebook = codebook,
+               .bias = bits % 2 == 1},
+              1 + rng() % 200, bits % 3 == 0, rng, PrefillOperands::kF16x2);
     }
   }
 }
@@ -148,12 +166,13 @@ TEST(LinearPrefillCuda, ShapesOfBlocksDoNotShow) {
   DeviceCopy device;
   const MatrixView w = device.Put(matrix.view());
   const auto stream = static_cast<cudaStream_t>(CudaBackend().stream);
-  cuda::RowsJob r = cuda::RowsJobOf(w, rows);
+  const cuda::MatrixOperands operands(w, 1);
+  cuda::RowsJob r = cuda::RowsJobOf(w, operands, rows);
   r.x = device.Put(Normals(rows * spec.in, rng));
   r.x_stride = spec.in;
   r.out = device.Poisoned<__half>(rows * spec.in);
   r.inverse_scale = device.Poisoned<float>(rows);
-  cuda::TilesJob t = cuda::TilesJobOf(w, 0, w.strips());
+  cuda::TilesJob t = cuda::TilesJobOf(w, operands, 0, w.strips());
   t.tiles = device.Poisoned<uint4>(spec.in * spec.out / 8);
   cuda::MakeRows(stream, {&r, 1});
   cuda::MakeTiles(stream, {&t, 1});
@@ -161,7 +180,7 @@ TEST(LinearPrefillCuda, ShapesOfBlocksDoNotShow) {
   for (const cuda::GemmBlock block :
        {cuda::GemmBlock::kNarrow, cuda::GemmBlock::kWide, cuda::GemmBlock::kNarrowDeep, cuda::GemmBlock::kWideDeep}) {
     if (!cuda::GemmBlockFits(block)) continue;
-    cuda::GemmJob g = cuda::GemmJobOf(w, 0, w.strips(), rows);
+    cuda::GemmJob g = cuda::GemmJobOf(w, operands, 0, w.strips(), rows);
     g.x = r.out;
     g.tiles = t.tiles;
     g.row_scale = r.inverse_scale;
