@@ -24,7 +24,7 @@ import sys
 import tempfile
 
 from own_server import harness, started, use_programs
-from server_client import Server, ServerError, glm_prompt, print_table, result_file
+from server_client import Server, ServerError, glm_prompt, positive, print_table, result_file
 
 QUESTIONS = (
     "Why does the Moon always show us the same side?",
@@ -176,7 +176,7 @@ def main():
     parser.add_argument("--bin", default=harness.BIN)
     parser.add_argument("--home-dir", default=harness.SHARED_MEMORY, help="tmpfs for the expert home (%(default)s)")
     parser.add_argument("--lane", choices=("always", "auto"), default="always")
-    parser.add_argument("--kl-tokens", type=int, default=256, help="most tokens of an answer")
+    parser.add_argument("--kl-tokens", type=positive(int), default=256, help="most tokens of an answer")
     parser.add_argument("--top", type=int, default=64, help="tokens of a row that count singly (2 to 1024)")
     parser.add_argument("--kl-out", "--out", type=result_file, help="write the figures as JSON")
     args, worker_flags = parser.parse_known_args()

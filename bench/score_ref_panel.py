@@ -17,7 +17,7 @@ import json
 import math
 import sys
 
-from server_client import Server, ServerError, result_file
+from server_client import Server, ServerError, positive, result_file
 
 # name: (KL over all rows, KL without `book`, top-1 over all rows, margin from which top-1 must be 1.0, median row KL)
 CRITERIA = {
@@ -148,7 +148,7 @@ def parse_arguments():
     parser.add_argument("--greedy", action="store_true", help="also generate every completion and compare it")
     parser.add_argument("--criteria", choices=CRITERIA, default="1e-5", help="tolerances to meet (default: %(default)s)")
     parser.add_argument("--out", type=result_file, help="write the figures as JSON")
-    parser.add_argument("--timeout", type=float, default=600.0, help="seconds per request")
+    parser.add_argument("--timeout", type=positive(float), default=600.0, help="seconds per request")
     parser.add_argument("--api-key")
     args = parser.parse_args()
     args.server = Server(args.url, args.api_key)

@@ -22,7 +22,7 @@ import sys
 import time
 
 from own_server import harness, started, use_programs
-from server_client import ServerError, result_file
+from server_client import ServerError, positive, result_file
 
 DECODE_TOKENS, PREFILL_TOKENS = 512, 1024
 
@@ -62,7 +62,7 @@ def main():
                                      allow_abbrev=False)
     parser.add_argument("--bin", default=harness.BIN)
     parser.add_argument("--model", "-m", default=harness.MODEL)
-    parser.add_argument("--reps", type=int, default=7)
+    parser.add_argument("--reps", type=positive(int), default=7)
     parser.add_argument("--out", type=result_file)
     args, worker_flags = parser.parse_known_args()
     use_programs(parser, args.bin)

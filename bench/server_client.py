@@ -34,6 +34,21 @@ def result_file(path):
     return path
 
 
+def positive(kind):
+    """For argparse: a number of this kind above 0."""
+
+    def read(text):
+        try:
+            value = kind(text)
+        except ValueError:
+            value = 0
+        if not 0 < value < float("inf"):
+            raise argparse.ArgumentTypeError(f"{text} is no number above 0")
+        return value
+
+    return read
+
+
 class Server:
     def __init__(self, url, api_key=None, timeout=7200.0):
         self.url = url.rstrip("/")

@@ -19,7 +19,7 @@ import argparse
 import json
 import sys
 
-from server_client import Server, ServerError, glm_prompt, print_table, result_file
+from server_client import Server, ServerError, glm_prompt, positive, print_table, result_file
 
 QUESTION = "Write a long essay of at least 1500 words about the history of printing, from woodblocks to lasers."
 LEAST_HALF, LARGEST_TAIL = 0.40, 0.10
@@ -94,7 +94,7 @@ def main():
     parser.add_argument("--api-key")
     parser.add_argument("--model", help="default: the first that the server names")
     parser.add_argument(
-        "--span", type=float, default=12.0, help="seconds that an answer must last (default %(default)s)"
+        "--span", type=positive(float), default=12.0, help="seconds that an answer must last (default %(default)s)"
     )
     parser.add_argument("--out", type=result_file, help="write the figures as JSON")
     args = parser.parse_args()

@@ -29,7 +29,7 @@ import threading
 import time
 
 from power_meter import PowerMeter
-from server_client import Server, ServerError, glm_prompt, print_table, result_file, spread
+from server_client import Server, ServerError, glm_prompt, positive, print_table, result_file, spread
 from sweep_plot import write_plot
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -57,7 +57,9 @@ class Sweep:
         if os.path.exists(self.best_path):
             with open(self.best_path) as f:
                 self.best_all = json.load(f)
-        self.best = self.best_all.get(args.card, {})
+        self.best = self.best_all.get(args.card, {}) if isinstance(self.best_all, dict) else None
+        if not isinstance(self.best, dict):
+            raise ValueError(f'{self.best_path} is no file of best known values, {{"CARD": {{"decode_C1": 500, ..}}, ..}}')
         info = self.server.json("/server_info")
         server_args = info.get("server_args") or info
         self.context = int(info.get("context_length") or server_args.get("context_length") or 131072)
@@ -236,11 +238,11 @@ def parse_arguments():
                         help="the machine's name; key in the file of best known values (default: its host name)")
     parser.add_argument("--config", default="default", help="label: commit and settings")
     parser.add_argument("--template", choices=("glm", "qwen"), default="glm", help="chat format of the decode prompts")
-    parser.add_argument("--prefill", type=int, nargs="*", default=[8192, 16384, 32768, 65536], metavar="TOKENS")
-    parser.add_argument("--conc", type=int, nargs="*", default=[1, 2, 3, 4], metavar="STREAMS")
-    parser.add_argument("--high", type=int, nargs="*", default=[], metavar="STREAMS", help="further numbers of streams")
-    parser.add_argument("--reps", type=int, default=3)
-    parser.add_argument("--dec-reps", type=int, default=2)
+    parser.add_argument("--prefill", type=positive(int), nargs="*", default=[8192, 16384, 32768, 65536], metavar="TOKENS")
+    parser.add_argument("--conc", type=positive(int), nargs="*", default=[1, 2, 3, 4], metavar="STREAMS")
+    parser.add_argument("--high", type=positive(int), nargs="*", default=[], metavar="STREAMS", help="further numbers of streams")
+    parser.add_argument("--reps", type=positive(int), default=3)
+    parser.add_argument("--dec-reps", type=positive(int), default=2)
     parser.add_argument("--tol", type=float, default=0.05, help="share that a median may lie below the best")
     parser.add_argument("--no-early-exit", action="store_true")
     parser.add_argument("--best", help="file of best known values (default reference/best_known.json)")
@@ -248,8 +250,11 @@ def parse_arguments():
     parser.add_argument("--out", type=result_file, default="sweep.json", help="result as JSON (default sweep.json)")
     parser.add_argument("--plot", type=result_file, help="also draw the result as SVG")
     args = parser.parse_args()
-    if args.reps < 1 or args.dec_reps < 1 or any(n < 1 for n in args.prefill + args.conc + args.high):
-        parser.error("--reps, --dec-reps, --prefill, --conc and --high take numbers from 1")
+    if args.update_best:
+        try:
+            result_file(args.best or BEST_KNOWN)
+        except argparse.ArgumentTypeError as error:
+            parser.error(f"--update-best: {error}")
     return args
 
 

@@ -54,6 +54,7 @@ WorkerMetrics::WorkerMetrics(const std::string& mode)
       pcie_(AddLane("pcie")),
       cpu_(AddLane("cpu")),
       staged_(AddLane("staged")),
+      tier_wanted_(metrics_.AddGauge("hearth_cpu_tier_wanted", "1 when mode and options let decode use cpu_tier")),
       tier_up_(metrics_.AddGauge("hearth_cpu_tier_up", "1 while cpu_tier takes jobs")),
       tier_jobs_(metrics_.AddCounter("hearth_cpu_tier_jobs_total", "Jobs given to cpu_tier")),
       tier_experts_(metrics_.AddCounter("hearth_cpu_tier_experts_total", "Experts in those jobs")),
@@ -110,6 +111,7 @@ void WorkerMetrics::Refresh() {
   lane(pcie_, lanes.bytes.pcie, lanes.busy_ns.pcie);
   lane(cpu_, lanes.bytes.cpu, lanes.busy_ns.cpu);
   lane(staged_, lanes.bytes.staged, lanes.busy_ns.staged);
+  tier_wanted_.Set(now.cpu_tier_wanted ? 1 : 0);
   tier_up_.Set(now.cpu_tier_up ? 1 : 0);
   CatchUp(tier_jobs_, static_cast<double>(lanes.cpu_jobs));
   CatchUp(tier_experts_, static_cast<double>(lanes.cpu_experts));

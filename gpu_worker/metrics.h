@@ -20,6 +20,7 @@ struct WorkerGauges {
   LaneSnapshot lanes;
   double load_ratio = 0;
   bool ready = false;
+  bool cpu_tier_wanted = false;
   bool cpu_tier_up = false;
 };
 
@@ -73,6 +74,7 @@ class WorkerMetrics final : public LoopObserver {
   Gauge& slots_;
   Gauge& slots_lent_;
   LaneSeries vram_, pcie_, cpu_, staged_;
+  Gauge& tier_wanted_;
   Gauge& tier_up_;
   Counter& tier_jobs_;
   Counter& tier_experts_;

@@ -163,6 +163,7 @@ WorkerGauges Worker::ReadGauges() const {
   gauges.loop = loop_->stats();
   gauges.lanes = model_->experts().stats();
   gauges.load_ratio = state_.load().ratio();
+  gauges.cpu_tier_wanted = UsesCpuTier(config_);
   gauges.cpu_tier_up = model_->lane().up();
   gauges.ready = state_.state() == v1::WORKER_STATE_READY;
   return gauges;

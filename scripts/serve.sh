@@ -202,7 +202,10 @@ if [ -z "$home_base" ]; then
   home_base=/dev/shm
   [ -d /run/hearth ] && [ -w /run/hearth ] && home_base=/run/hearth
 fi
-own_folder run "${TMPDIR:-/tmp}/hearth" "set TMPDIR"
+# Sockets lie there, whose addresses take neither every character nor every length.
+temporary=${TMPDIR:-/tmp}
+[[ $temporary =~ ^/[A-Za-z0-9_./+-]{0,70}$ ]] || temporary=/tmp
+own_folder run "$temporary/hearth" "set TMPDIR"
 if [ $keep_home = 1 ]; then worker_home=$home_base; else
   own_folder home "$home_base/hearth-serve" "give another --home-dir"
   worker_home=$home
@@ -226,6 +229,8 @@ start_worker() {
 }
 start_tier
 start_worker
+# A folder that the environment names for the worker is not the tokenizer's as well: -m may name another.
+[ -n "${HEARTH_MODEL_DIR:-}" ] || unset GLM53_MODEL_DIR
 start gateway --host "$host" --port "$port" --worker "unix:$run/worker.sock" "${gateway_flags[@]+"${gateway_flags[@]}"}"
 
 # What the gateway wants of a client. In a file, so that no list of processes shows a key.

@@ -8,10 +8,10 @@
 
 namespace hearth::http {
 
-// Who may ask. All lists are optional; an empty one does not restrict anything.
+// Who may ask. All lists are optional; an empty one does not restrict anything, and none restricts /health/live.
 struct AccessPolicy {
   std::vector<std::string> api_keys;       // one of them must come as "Authorization: Bearer KEY" or "x-api-key: KEY"
-  bool open_status = true;                 // /health, /health/live and /metrics need no key; / never does
+  bool open_status = true;                 // /health and /metrics need no key; / and /health/live never do
   std::vector<std::string> cors_origins;   // answered with Access-Control-Allow-Origin; "*" is any
   std::vector<std::string> allowed_hosts;  // of the Host header, without port
 };

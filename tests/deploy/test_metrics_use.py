@@ -58,6 +58,7 @@ class MetricsUse(unittest.TestCase):
                 "hearth_cpu_tier_refused_total",
                 "hearth_cpu_tier_rows_total",
                 "hearth_cpu_tier_first_after_idle_total",
+                "hearth_cpu_tier_wanted",
             },
         )
         ids = [panel["id"] for panel in dashboard["panels"]]
@@ -70,7 +71,7 @@ class MetricsUse(unittest.TestCase):
         self.assertEqual(set(re.findall(r"hearth_\w+", " ".join(expressions))) - self.series, set())
         tested = read(PROMETHEUS, "alerts_test.yml")
         for alert in re.findall(r"alert: (\w+)", text):
-            self.assertEqual(tested.count(alert), 2, f"{alert} is tested silent and firing")
+            self.assertGreaterEqual(tested.count(alert), 2, f"{alert} is tested silent and firing")
 
     def test_promtool_accepts_configuration_and_alerts(self):
         promtool = shutil.which("promtool")

@@ -116,6 +116,26 @@ class Clients(ServerTest):
         self.assertEqual(known["prefill_64"], 1e9)
         self.assertEqual(known["decode_C1"], result["gates"]["decode_C1"]["value"])
 
+    def test_what_is_no_file_of_best_known_values_is_refused(self):
+        best = os.path.join(self.folder, "best.json")
+        for text in ("[]", '{"test": []}', "nothing"):
+            with open(best, "w") as f:
+                f.write(text)
+            code, said = self.run_client("sweep.py", "--url", self.url(), "--card", "test", "--best", best)
+            self.assertEqual(code, 1, said)
+            self.assertNotIn("Traceback", said)
+        code, said = self.run_client("sweep.py", "--best", "/nowhere/best.json", "--update-best")
+        self.assertEqual(code, 2, said)
+        self.assertIn("/nowhere/best.json cannot be written", said)
+
+    def test_numbers_that_cannot_be_are_refused(self):
+        wrong = (("stream_rate.py", "--span", "nan"), ("stream_rate.py", "--span", "0"), ("serve_speed.py", "--reps", "0"),
+                 ("score_ref_panel.py", "--timeout", "0"), ("sweep.py", "--conc", "-1"), ("sweep.py", "--reps", "x"))
+        for name, option, value in wrong:
+            code, said = self.run_client(name, option, value)
+            self.assertEqual(code, 2, said)
+            self.assertIn(f"{value} is no number above 0", said)
+
     def test_sweep_tells_that_nobody_serves(self):
         code, said = self.run_client(
             "sweep.py",

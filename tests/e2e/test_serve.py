@@ -197,6 +197,15 @@ class Serve(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn('"is" is another', done.stderr)
 
+    def test_a_folder_in_the_environment_is_not_the_tokenizer_of_another_model(self):
+        done = self.once("-m", MODEL, "What is 12 + 30?", env={**os.environ, "GLM53_MODEL_DIR": "/nowhere"})
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_takes_a_temporary_folder_of_any_name(self):
+        with tempfile.TemporaryDirectory(prefix="hearth-test. a,#") as folder:
+            done = self.once("What is 12 + 30?", env={**os.environ, "TMPDIR": folder})
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
     def test_waits_for_a_tokenizer_that_is_being_read(self):
         with tempfile.TemporaryDirectory(prefix="hearth-test.") as folder:
             for name, text in (("gateway", GATEWAY_THAT_READS), ("gpu-worker", IDLE), ("cpu-tier", IDLE)):

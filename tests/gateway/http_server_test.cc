@@ -353,7 +353,9 @@ TEST_F(Server, ConnectionsBeyondTheLimitAreRefused) {
 TEST_F(Server, KeysHostsAndOrigins) {
   options_.access = {
       .api_keys = {"secret", "other"}, .cors_origins = {"https://a.example"}, .allowed_hosts = {"localhost", "[::1]"}};
-  router_.Add("GET", "/health", [](const HttpRequest&) { return HttpResponse{}; });
+  for (const char* path : {"/health", "/health/live"}) {
+    router_.Add("GET", path, [](const HttpRequest&) { return HttpResponse{}; });
+  }
   Start();
   const auto status = [this](const std::string& path, const std::string& lines) {
     return Raw("GET " + path + " HTTP/1.1\r\nHost: localhost:1\r\n" + lines + "\r\n").status;
@@ -365,6 +367,7 @@ TEST_F(Server, KeysHostsAndOrigins) {
   EXPECT_EQ(status("/hello", "x-api-key: other\r\n"), 200);
   EXPECT_EQ(status("/health", ""), 200);
   EXPECT_EQ(Raw("GET /health HTTP/1.1\r\nHost: evil.example\r\n\r\n").status, 403);
+  EXPECT_EQ(Raw("GET /health/live HTTP/1.1\r\nHost: 10.0.0.7\r\n\r\n").status, 200);
   EXPECT_EQ(Raw("GET /health HTTP/1.1\r\nHost: [::1]:30000\r\n\r\n").status, 200);
   const HttpReply asked = Raw("OPTIONS /hello HTTP/1.1\r\nHost: localhost\r\nOrigin: https://a.example\r\n\r\n");
   EXPECT_EQ(asked.headers.at("access-control-allow-origin"), "https://a.example");
