@@ -4,23 +4,58 @@
 #   healthcheck gpu_worker    /metrics says that the model is loaded and requests are taken
 #   healthcheck cpu_tier      /metrics answers
 #   healthcheck all_in_one    /health is 200: the whole server answers
-# A second word is the port, where it is not the usual one.
+# A second word is the port, where it is not the usual one. Where there is none, the gateway's own flags count, then in
+# all_in_one HEARTH_PORT and PORT. HEALTHCHECK_PROC stands for /proc, for tests.
 set -uo pipefail
+
+# The value of a flag on the command line of the gateway that runs here; fails when it has none.
+gateway_flag() {  # FLAG
+  local file words i found=1 value=""
+  for file in "${HEALTHCHECK_PROC:-/proc}"/[0-9]*/cmdline; do
+    words=()
+    mapfile -d '' -t words <"$file" || continue
+    [[ ${words[0]:-} =~ (^|/)hearth-gateway$ ]] || continue
+    for ((i = 1; i < ${#words[@]}; i++)); do
+      case ${words[i]} in
+        "$1") value=${words[i + 1]:-} found=0 ;;
+        "$1"=*) value=${words[i]#*=} found=0 ;;
+      esac
+    done
+    break
+  done 2>/dev/null
+  echo "$value"
+  return $found
+}
 
 get() {  # PORT PATH -> status line, head and body
   exec 3<>"/dev/tcp/127.0.0.1/$1" || return 1
-  # With TLS a plain request gets no answer: that the port takes connections must do.
-  [ -z "${HEARTH_TLS_CERT:-}" ] || { echo "HTTP/1.1 200 connected"; return 0; }
   printf 'GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n' "$2" >&3
   timeout 2 cat <&3
 }
 
+get_of_gateway() {  # PORT PATH: as get()
+  local port=${1:-30000} cert
+  cert=$(gateway_flag --tls-cert) || cert=${HEARTH_TLS_CERT:-}
+  if [ -z "$cert" ]; then
+    get "$port" "$2"
+  else
+    # With TLS a plain request gets no answer: that the port takes connections must do.
+    (exec 3<>"/dev/tcp/127.0.0.1/$port") && echo "HTTP/1.1 200 connected"
+  fi
+}
+
 case ${1:-} in
-  gateway) answer=$(get "${2:-30000}" /health/live) && [[ $answer == HTTP/1.* ]] ;;
+  gateway)
+    port=${2:-$(gateway_flag --port)}
+    answer=$(get_of_gateway "$port" /health/live) && [[ $answer == HTTP/1.* ]]
+    ;;
   gpu_worker) answer=$(get "${2:-30101}" /metrics) && grep -qE '^hearth_worker_up(\{[^}]*\})? 1$' <<<"$answer" ;;
   cpu_tier) answer=$(get "${2:-30102}" /metrics) && [[ $answer == HTTP/1.?" 200 "* ]] ;;
-  # 401 and 403: a key or a host name is asked for, by a gateway that serves.
-  all_in_one) answer=$(get "${2:-${PORT:-30000}}" /health) && [[ $answer =~ ^HTTP/1\..\ (200|401|403)\  ]] ;;
+  all_in_one)
+    port=${2:-$(gateway_flag --port)} || port=${HEARTH_PORT:-${PORT:-}}
+    # 401 and 403: a key or a host name is asked for, by a gateway that serves.
+    answer=$(get_of_gateway "$port" /health) && [[ $answer =~ ^HTTP/1\..\ (200|401|403)\  ]]
+    ;;
   *)
     echo "healthcheck: expected gateway, gpu_worker, cpu_tier or all_in_one" >&2
     exit 2

@@ -5,6 +5,7 @@ import shutil
 import stat
 import subprocess
 import tempfile
+import time
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -64,7 +65,8 @@ class Entrypoint(unittest.TestCase):
         self.assertEqual(code, 0, said)
         self.assertEqual(said["worker"], f"-m {self.model} --home-dir {self.home}")
         self.assertNotIn("download", said)
-        self.assertIn(f"-m {self.model} --home-dir {self.home} --mode fast --device auto", said["doctor"])
+        self.assertTrue(said["doctor"].startswith(f"-m {self.model} --home-dir {self.home} "), said)
+        self.assertTrue(said["doctor"].endswith(" --port 0"), said)
 
     def test_flags_of_the_variable_then_of_the_command_line(self):
         self.have_model()
@@ -91,13 +93,29 @@ class Entrypoint(unittest.TestCase):
             f"--no-build --keep-home --host 0.0.0.0 --port 1234 -m {self.model} --home-dir "
             f"{self.home} --served-name x",
         )
-        self.assertIn("--port 1234", said["doctor"])
+        # The variable is the checks' own: as a flag, a wrong value would be told as that of a flag.
+        self.assertNotIn("--port", said["doctor"])
+        self.assertTrue(self.run_it(HEARTH_ROLE="all_in_one")[1]["doctor"].endswith("--port 30000"))
+        code, said = self.run_it("--port", "99", HEARTH_ROLE="all_in_one", PORT="1234")
+        self.assertTrue(said["doctor"].endswith("--port 99"), said)
 
     def test_downloads_into_an_empty_folder(self):
         code, said = self.run_it(GLM53_MODEL_REPO="me/mine", GLM53_MODEL_REVISION="abc")
         self.assertEqual(code, 0, said)
         self.assertEqual(said["download"], f"--dir {self.model} --repo me/mine --revision abc")
         self.assertIn("worker", said)
+
+    def test_the_checks_know_that_a_download_follows(self):
+        asked = os.path.join(self.root, "asked")
+        self.program("bin/hearth-doctor", f'echo "$HEARTH_DOWNLOAD $*" >>{asked}')
+        self.assertEqual(self.run_it()[0], 0)
+        self.run_it("hearth-doctor", "-m", "x")
+        self.run_it("hearth-doctor", "-m", "x", GLM53_MODEL_DOWNLOAD="0")
+        with open(asked) as f:
+            before, after, alone, never = f.read().splitlines()
+        self.assertTrue(before.endswith(" --download"), before)
+        self.assertNotIn("--download", after)
+        self.assertEqual((alone, never), ("1 -m x", " -m x"))
 
     def test_a_fresh_disk_counts_as_empty(self):
         for name in ("lost+found", ".cache"):
@@ -135,6 +153,53 @@ class Entrypoint(unittest.TestCase):
         self.assertEqual(code, 2)
         self.assertIn("this machine cannot serve", said["hearth:"])
         self.assertNotIn("worker", said)
+
+    def test_a_wrong_option_of_the_checks_is_not_told_as_an_unfit_machine(self):
+        self.have_model()
+        self.program("bin/hearth-doctor", 'echo "hearth-doctor: 1 problem in the configuration" >&2; exit 2')
+        code, said = self.run_it(HEARTH_DEVICE="gpu")
+        self.assertEqual(code, 2)
+        self.assertIn("could not check", said["hearth:"])
+        self.assertNotIn("worker", said)
+
+    def test_variables_of_the_checks_stay_variables(self):
+        self.have_model()
+        code, said = self.run_it(HEARTH_DEVICE="gpu", HEARTH_MODE="exact", HEARTH_ASSUME_RAM_GB="3")
+        self.assertEqual(code, 0, said)
+        for flag in ("--device", "--mode", "--assume-ram-gb"):
+            self.assertNotIn(flag, said["doctor"])
+
+    def test_help_and_version_come_before_checks_and_download(self):
+        for role, word, answer in (
+            ("gpu_worker", "--help", ("worker", "--help")),
+            ("all_in_one", "--help", ("serve", "--help")),
+            ("all_in_one", "--version", ("worker", "--version")),
+        ):
+            code, said = self.run_it("--mode", "fast", word, HEARTH_ROLE=role)
+            self.assertEqual((code, said), (0, dict([answer])), (role, word))
+
+    def test_a_stop_ends_the_download(self):
+        self.program("downloader/bin/python3", 'touch "$FAKE_MODEL/began"; exec sleep 60')
+        self.program("bin/id", "echo 990")
+        process = subprocess.Popen(
+            ["bash", ENTRYPOINT],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={
+                "PATH": os.environ["PATH"],
+                "GLM53_ROOT": self.root,
+                "FAKE_MODEL": self.model,
+                "GLM53_MODEL_DIR": self.model,
+                "HEARTH_HOME_DIR": self.home,
+                "HEARTH_ROLE": "gpu_worker",
+            },
+        )
+        self.addCleanup(process.kill)
+        deadline = time.monotonic() + 20
+        while not os.path.exists(os.path.join(self.model, "began")) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.terminate()
+        self.assertEqual(process.wait(timeout=10), 143)
 
     def test_other_commands_run_as_they_are(self):
         code, said = self.run_it("echo", "hello", "there")
