@@ -35,7 +35,7 @@ std::optional<uint64_t> Field(const std::optional<std::string>& text, const std:
 
 struct CgroupFiles {
   std::string mount;
-  const char *limit, *usage, *reclaimable;
+  const char *limit, *usage, *inactive_cache, *active_cache;
 };
 
 void LimitBy(const TextReader& read, const CgroupFiles& files, std::string path, std::optional<uint64_t>* available) {
@@ -44,7 +44,10 @@ void LimitBy(const TextReader& read, const CgroupFiles& files, std::string path,
     const auto limit = Number(read(directory + files.limit));
     const auto usage = Number(read(directory + files.usage));
     if (limit && usage) {
-      const uint64_t cache = Field(read(directory + "memory.stat"), files.reclaimable).value_or(0);
+      // Cache that was read twice is active, and is dropped all the same. Files of a tmpfs count in neither.
+      const auto stat = read(directory + "memory.stat");
+      const uint64_t cache =
+          Field(stat, files.inactive_cache).value_or(0) + Field(stat, files.active_cache).value_or(0);
       const uint64_t used = *usage - std::min(*usage, cache);
       const uint64_t left = *limit - std::min(*limit, used);
       *available = std::min(available->value_or(left), left);
@@ -67,9 +70,12 @@ std::optional<uint64_t> AvailableMemory(const TextReader& read) {
     const std::string controllers = StrCat(",", line.substr(first + 1, second - first - 1), ",");
     const std::string path = line.substr(second + 1);
     if (line.starts_with("0::")) {
-      LimitBy(read, {"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"}, path, &available);
+      LimitBy(read, {"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file", "active_file"}, path,
+              &available);
     } else if (controllers.find(",memory,") != std::string::npos) {
-      LimitBy(read, {"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"},
+      LimitBy(read,
+              {"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file",
+               "total_active_file"},
               path, &available);
     }
   }

@@ -40,7 +40,7 @@ TEST(AvailableMemory, TheTightestGroupCounts) {
                  {"/sys/fs/cgroup/a/b/memory.current", "1000\n"},
                  {"/sys/fs/cgroup/a/memory.max", "1000000\n"},
                  {"/sys/fs/cgroup/a/memory.current", "400000\n"},
-                 {"/sys/fs/cgroup/a/memory.stat", "anon 5\ninactive_file 100000\n"}};
+                 {"/sys/fs/cgroup/a/memory.stat", "anon 5\ninactive_file 60000\nactive_file 40000\nshmem 7\n"}};
   EXPECT_EQ(Available(files), 700000u);
   files["/sys/fs/cgroup/a/memory.current"] = "2000000\n";  // above its limit
   EXPECT_EQ(Available(files), 0u);
@@ -52,8 +52,10 @@ TEST(AvailableMemory, VersionOne) {
                        {"/sys/fs/cgroup/memory/x/memory.limit_in_bytes", "9223372036854771712\n"},
                        {"/sys/fs/cgroup/memory/x/memory.usage_in_bytes", "1\n"},
                        {"/sys/fs/cgroup/memory/memory.limit_in_bytes", "5000\n"},
-                       {"/sys/fs/cgroup/memory/memory.usage_in_bytes", "1000\n"}}),
-            4000u);
+                       {"/sys/fs/cgroup/memory/memory.usage_in_bytes", "1000\n"},
+                       {"/sys/fs/cgroup/memory/memory.stat",
+                        "inactive_file 1\nactive_file 1\ntotal_inactive_file 100\ntotal_active_file 200\n"}}),
+            4300u);
 }
 
 TEST(AvailableMemory, ThisMachineHasSome) {
