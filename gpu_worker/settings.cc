@@ -47,15 +47,18 @@ std::string TakeGpu(const WorkerConfig&, ChosenKernels&) {
 }
 #endif
 
+// The driver makes the file on a host, and the container runtime in a container that was given a GPU.
+bool HasNvidiaDevice(const std::string& root) { return access((root + "/dev/nvidiactl").c_str(), F_OK) == 0; }
+
 }  // namespace
 
-ChosenKernels ChooseKernels(const WorkerConfig& config) {
+ChosenKernels ChooseKernels(const WorkerConfig& config, const std::string& root) {
   ChosenKernels chosen;
   if (config.device != "host") {
     const std::string problem = TakeGpu(config, chosen);
     if (problem.empty()) return chosen;
     if (config.device == "cuda") throw StartupError(StrCat("--device is cuda, but ", problem));
-    if (kBuiltWithCuda) chosen.no_cuda = problem;
+    if (kBuiltWithCuda || HasNvidiaDevice(root)) chosen.no_cuda = problem;
   }
   if (config.act != "f16") {
     throw StartupError(StrCat("--act is ", config.act, ", but the model runs on the host, which multiplies in fp32; ",

@@ -19,13 +19,14 @@ struct ChosenKernels {
   const kernels::Backend* backend = nullptr;
   std::string name;         // "cuda", "host-avx2", "host-ref"
   std::string device;       // of cuda: the card
-  std::string no_cuda;      // why --device auto did not take the GPU that this build could use
+  std::string no_cuda;      // why --device auto did not take the GPU; empty where none was to be expected
   uint64_t vram_bytes = 0;  // of cuda: the card's memory
   uint64_t vram_taken = 0;  // of cuda: taken already, by the driver, this process's context and other processes
   bool on_host() const { return vram_bytes == 0; }
 };
-// Throws StartupError when the device or the kernels asked for are not there.
-ChosenKernels ChooseKernels(const WorkerConfig& config);
+// Throws StartupError when the device or the kernels asked for are not there. `root` stands for / when a build without
+// CUDA looks whether there is a GPU that it leaves unused.
+ChosenKernels ChooseKernels(const WorkerConfig& config, const std::string& root = "");
 
 // The folder of the expert home.
 std::string ChooseHomeDir(const WorkerConfig& config);

@@ -2,9 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "common/base/byte_size.h"
 #include "common/base/startup_error.h"
 #include "common/config/load_config.h"
+#include "tests/gpu_worker/loader/temp_dir.h"
 
 namespace hearth {
 namespace {
@@ -26,6 +30,17 @@ ModelConfig Model(int64_t max_tokens, int heads) {
 }
 
 ChosenKernels Host() { return ChooseKernels(Parse({"--device", "host"})); }
+
+#ifndef HEARTH_WITH_CUDA
+TEST(ChooseKernels, ABuildWithoutCudaSaysSoWhereAGpuIsLeftUnused) {
+  const testing::TempDir root;
+  EXPECT_EQ(ChooseKernels(Parse({}), root.path()).no_cuda, "");
+  std::filesystem::create_directories(root / "dev");
+  std::ofstream(root / "dev/nvidiactl").flush();
+  EXPECT_NE(ChooseKernels(Parse({}), root.path()).no_cuda.find("HEARTH_CUDA=ON"), std::string::npos);
+  EXPECT_EQ(ChooseKernels(Parse({"--device", "host"}), root.path()).no_cuda, "");
+}
+#endif
 
 TEST(WorkerConfig, KnowsTheOldNames) {
   const WorkerConfig config =
