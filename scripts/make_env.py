@@ -42,14 +42,15 @@ COMPOSE_FILE=compose.yaml
 # Tag of the images, and the network that builds use (host where a bridge has no way out).
 #HEARTH_IMAGE_TAG=local
 #HEARTH_BUILD_NETWORK=default
-# Limits. The worker's pays for the expert home: 122g for the real model.
+# Limits. The worker's pays for the expert home: the first without, the second with compose.gpu.yaml.
 #HEARTH_WORKER_MEMORY=3g
 #HEARTH_GPU_WORKER_MEMORY=122g
 #HEARTH_TIER_MEMORY=1g
 #HEARTH_GATEWAY_MEMORY=1g
 # The tmpfs of the cpu profile; with compose.gpu.yaml it is the host's /run/hearth.
 #HEARTH_HOME_SIZE=256m
-# Locked memory, -1 is no limit. Where Docker itself may not raise it: what `ulimit -Hl` shows, in bytes.
+# Locked memory, -1 is no limit. Where Docker itself may not raise it: bytes, which is what
+# `ulimit -Hl` shows (KiB) times 1024.
 #HEARTH_MEMLOCK=-1
 # Folder of the checkpoint (compose.gpu.yaml); an empty one is filled.
 #HEARTH_MODELS=/srv/hearth/models
@@ -65,6 +66,10 @@ COMPOSE_FILE=compose.yaml
 #HEARTH_PREFLIGHT=strict
 # Further flags of the worker, one line.
 #GLM53_ARGS=
+
+# ---------------------------------------------------------------- of the processes
+# compose.yaml kills the worker 30 s and the gateway 40 s after they were told to end (stop_grace_period): a longer
+# HEARTH_DRAIN_TIMEOUT than that has no effect alone.
 """
 
 

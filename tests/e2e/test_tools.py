@@ -45,6 +45,25 @@ class Doctor(unittest.TestCase):
         self.assertEqual(code, 2)
         self.assertIn("REFUSED  gpu", said)
 
+    def test_a_gpu_too_old_for_any_build_leaves_the_host(self):
+        with tempfile.TemporaryDirectory(prefix="hearth-test.") as folder:
+            smi = os.path.join(folder, "nvidia-smi")
+            with open(smi, "w") as f:
+                f.write("#!/bin/sh\necho 'NVIDIA GeForce GTX 1050, 2048, 470.199.02, 6.1'\n")
+            os.chmod(smi, 0o755)
+            code, lines = self.doctor("--device", "auto", "--nvidia-smi", smi)
+            self.assertEqual(code, 0, lines)
+            self.assertTrue(lines["gpu"].startswith("warning"), lines["gpu"])
+            self.assertEqual(self.doctor("--device", "cuda", "--nvidia-smi", smi)[0], 2)
+
+    def test_a_mistyped_folder_is_no_model(self):
+        with tempfile.TemporaryDirectory(prefix="hearth-test.") as folder:
+            typo = os.path.join(folder, "typo")
+            code, lines = self.doctor("-m", typo, "--preflight", "warn")
+            self.assertTrue(lines["model"].startswith(f"REFUSED  model    {typo} does not exist"), lines["model"])
+            code, lines = self.doctor("-m", typo, "--preflight", "warn", "--download")
+            self.assertTrue(lines["model"].startswith("ok "), lines["model"])
+
     def test_no_folder_at_all_is_refused_as_an_option(self):
         code, said = run("doctor", "-m", "", "--device", "host")
         self.assertEqual(code, 2)

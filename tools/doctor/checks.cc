@@ -5,6 +5,7 @@
 #include "common/base/byte_size.h"
 #include "common/base/status.h"
 #include "gpu_worker/loader/home_space.h"
+#include "tools/doctor/gpu_architectures.h"
 #include "tools/doctor/gpu_report.h"
 
 namespace hearth::doctor {
@@ -18,12 +19,17 @@ Check Ok(const char* name, std::string text) { return {name, Verdict::kOk, std::
 Check Warn(const char* name, std::string text) { return {name, Verdict::kWarning, std::move(text)}; }
 Check Refuse(const char* name, std::string text) { return {name, Verdict::kRefused, std::move(text)}; }
 
-Check CheckModel(const HostFacts& facts, const ModelNeeds& needs) {
+Check CheckModel(const HostFacts& facts, const ModelNeeds& needs, const CheckOptions& options) {
   if (!needs.problem.empty()) return Refuse("model", needs.problem);
   if (needs.present) {
     const std::string home = needs.home_bytes == 0 ? "its expert home is in memory already"
                                                    : StrCat("expert home ", FormatBytes(needs.home_bytes));
     return Ok("model", StrCat(needs.model_dir, ": checkpoint reads well, ", home));
+  }
+  if (!options.download) {
+    return Refuse("model",
+                  StrCat(needs.model_dir, facts.model.exists ? " has no whole checkpoint" : " does not exist",
+                         "; name the folder of one with --model, or say --download where it would be fetched first"));
   }
   if (facts.model.exists && !facts.model.empty && !facts.model.writable) {
     return Refuse("model",
@@ -32,6 +38,26 @@ Check CheckModel(const HostFacts& facts, const ModelNeeds& needs) {
   }
   return Ok("model",
             StrCat(needs.model_dir, ": no checkpoint yet, ", FormatBytes(needs.download_bytes), " to download"));
+}
+
+// Why this build cannot compute on the card; "" when it can.
+std::string CodeProblem(const GpuFacts& gpu, const CheckOptions& options) {
+  if (options.gpu_code.empty()) return "this build has no CUDA; build with HEARTH_CUDA=ON";
+  if (!gpu.compute || RunsOn(options.gpu_code, *gpu.compute)) return "";
+  char compute[16];
+  std::snprintf(compute, sizeof compute, "%.1f", *gpu.compute);
+  return StrCat("compute capability ", compute, ", and this build has code for ",
+                DescribeArchitectures(options.gpu_code), "; use another card, or build for this one");
+}
+
+bool DriverTooOld(const GpuFacts& gpu, const CheckOptions& options) {
+  return VersionLess(gpu.driver, options.least_driver);
+}
+
+// What the worker does about a GPU that it cannot use: with --device auto it serves without, slowly.
+Check Unusable(const char* name, const std::string& text, const CheckOptions& options) {
+  if (options.device == "auto") return Warn(name, StrCat(text, "; the host backend serves instead, slowly"));
+  return Refuse(name, StrCat(text, "; or use --device host"));
 }
 
 // The first GPU counts: one is served on.
@@ -49,13 +75,12 @@ Check CheckGpu(const HostFacts& facts, const ModelNeeds& needs, const CheckOptio
   }
   const GpuFacts& gpu = facts.gpus->front();
   const std::string name = StrCat(gpu.name, ", ", FormatBytes(gpu.memory_bytes));
-  if (gpu.memory_bytes < needs.device_bytes) {
+  if (const std::string problem = CodeProblem(gpu, options); !problem.empty()) {
+    return Unusable("gpu", StrCat(name, ": ", problem), options);
+  }
+  if (OnGpu(facts, options) && gpu.memory_bytes < needs.device_bytes) {
     return Refuse("gpu", StrCat(name, ": at least ", FormatBytes(needs.device_bytes),
                                 " are needed; use a larger card, or --device host"));
-  }
-  if (gpu.compute && *gpu.compute < options.least_compute) {
-    return Refuse("gpu", StrCat(name, ": compute capability ", *gpu.compute, ", needed is ", options.least_compute,
-                                " or later; use another card, or --device host"));
   }
   if (facts.gpus->size() > 1) {
     return Warn("gpu", StrCat(name, "; ", facts.gpus->size(), " GPUs are visible, one is used: pass that one alone"));
@@ -65,14 +90,20 @@ Check CheckGpu(const HostFacts& facts, const ModelNeeds& needs, const CheckOptio
 
 Check CheckDriver(const HostFacts& facts, const CheckOptions& options) {
   if (options.device == "host") return Ok("driver", "not wanted (--device host)");
+  // A container sees the host's kernel module even when it was given no GPU.
+  if (!facts.gpus && options.device == "auto") return Ok("driver", "none is needed without a GPU");
+  if (facts.gpus && options.device == "auto" && !CodeProblem(facts.gpus->front(), options).empty()) {
+    return Ok("driver", "none is needed: the GPU is not used");
+  }
   const std::string version = facts.gpus ? facts.gpus->front().driver : facts.driver_module.value_or("");
   if (version.empty()) {
-    if (options.device != "cuda") return Ok("driver", "none, none is needed without a GPU");
     return Refuse("driver", StrCat("no NVIDIA driver is loaded; install ", options.least_driver, " or later"));
   }
   if (VersionLess(version, options.least_driver)) {
-    return Refuse("driver", StrCat("version ", version, ", needed is ", options.least_driver,
-                                   " or later for the CUDA toolkit of this build; update the driver"));
+    return Unusable("driver",
+                    StrCat("version ", version, ", needed is ", options.least_driver,
+                           " or later for the CUDA toolkit of this build; update the driver"),
+                    options);
   }
   return Ok("driver", StrCat("version ", version));
 }
@@ -110,12 +141,12 @@ Check CheckCpu(const HostFacts& facts, const CheckOptions& options) {
                               "with --mode exact and no CPU tier"));
 }
 
-Check CheckDisk(const HostFacts& facts, const ModelNeeds& needs) {
-  if (needs.present) return Ok("disk", "nothing to download");
+Check CheckDisk(const HostFacts& facts, const ModelNeeds& needs, const CheckOptions& options) {
+  if (needs.present || !options.download) return Ok("disk", "nothing to download");
   const uint64_t need = needs.download_bytes + kDiskSpare;
   if (facts.model.free_bytes < need) {
     return Refuse("disk",
-                  StrCat(needs.model_dir, " has ", FormatBytes(facts.model.free_bytes), " free, the checkpoint needs ",
+                  StrCat(needs.model_dir, " has ", FormatBytes(facts.model.free_bytes), " free, the download needs ",
                          FormatBytes(need), "; mount a folder of a larger disk there"));
   }
   return Ok("disk", StrCat(FormatBytes(facts.model.free_bytes), " free, needed are ", FormatBytes(need)));
@@ -150,7 +181,7 @@ Check CheckHome(const HostFacts& facts, const ModelNeeds& needs, const CheckOpti
 
 Check CheckMemlock(const HostFacts& facts, const ModelNeeds& needs, const CheckOptions& options) {
   const uint64_t wish = needs.home_bytes + needs.host_bytes;
-  if (options.device == "host" || (options.device == "auto" && !facts.gpus)) return Ok("memlock", "nothing is pinned");
+  if (!OnGpu(facts, options)) return Ok("memlock", "nothing is pinned");
   if (!facts.memlock_limit || *facts.memlock_limit >= wish) return Ok("memlock", "no limit that matters");
   return Warn("memlock", StrCat("locked memory is limited to ", FormatBytes(*facts.memlock_limit),
                                 "; registering the home usually works all the same; if not: --ulimit memlock=-1, or ",
@@ -164,9 +195,16 @@ Check CheckPort(const HostFacts& facts) {
 
 }  // namespace
 
+bool OnGpu(const HostFacts& facts, const CheckOptions& options) {
+  if (options.device != "auto") return options.device == "cuda";
+  if (!facts.gpus) return false;
+  const GpuFacts& gpu = facts.gpus->front();
+  return CodeProblem(gpu, options).empty() && !DriverTooOld(gpu, options);
+}
+
 std::vector<Check> CheckHost(const HostFacts& facts, const ModelNeeds& needs, const CheckOptions& options) {
   return {
-      CheckModel(facts, needs),
+      CheckModel(facts, needs, options),
       CheckGpu(facts, needs, options),
       CheckDriver(facts, options),
       CheckMemory("ram", facts.ram_available, needs, options, "unknown (/proc/meminfo)",
@@ -174,7 +212,7 @@ std::vector<Check> CheckHost(const HostFacts& facts, const ModelNeeds& needs, co
       CheckMemory("cgroup", facts.cgroup_available, needs, options, "no limit",
                   "raise the limit: --memory, mem_limit, MemoryMax or the pod's limits.memory"),
       CheckCpu(facts, options),
-      CheckDisk(facts, needs),
+      CheckDisk(facts, needs, options),
       CheckHome(facts, needs, options),
       CheckMemlock(facts, needs, options),
       CheckPort(facts),

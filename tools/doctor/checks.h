@@ -16,7 +16,7 @@ struct ModelNeeds {
   uint64_t home_bytes = 0;      // expert home; 0 when a home of this model lies there already
   uint64_t host_bytes = 0;      // beside the home: embedding, buffers; on the host device the weights too
   uint64_t device_bytes = 0;    // least memory of a GPU
-  uint64_t download_bytes = 0;  // when it is not present
+  uint64_t download_bytes = 0;  // when it is not present: what is still to come
 };
 
 struct CheckOptions {
@@ -25,7 +25,8 @@ struct CheckOptions {
   bool fast = true;             // the CPU tier is wanted
   uint64_t assumed_ram = 0;     // counts instead of what machine and cgroup say; 0: nothing assumed
   std::string least_driver;     // "580.65"
-  double least_compute = 8.6;
+  std::string gpu_code;         // architectures that this build has kernels for (gpu_architectures.h); "" without CUDA
+  bool download = false;        // a checkpoint that is missing is fetched at the start
 };
 
 enum class Verdict { kOk, kWarning, kRefused };
@@ -35,6 +36,9 @@ struct Check {
   Verdict verdict = Verdict::kOk;
   std::string text;  // one line; of a refusal: what is, what is needed, what would help
 };
+
+// Whether the worker would compute on the GPU: with `auto` it takes the host instead of one that it cannot use.
+bool OnGpu(const HostFacts& facts, const CheckOptions& options);
 
 // Pure: every check in a fixed order.
 std::vector<Check> CheckHost(const HostFacts& facts, const ModelNeeds& needs, const CheckOptions& options);

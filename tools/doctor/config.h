@@ -19,6 +19,7 @@ struct DoctorConfig {
   uint16_t port = 0;
   std::string preflight = "strict";
   std::string least_driver = "580.65";
+  bool download = false;
   std::string nvidia_smi = "nvidia-smi";
   std::string root = "/";
 
@@ -45,6 +46,10 @@ struct DoctorConfig {
           preflight);
     visit(OptionSpec{.flag = "--least-driver", .help = "oldest NVIDIA driver that the build's CUDA toolkit runs on"},
           least_driver);
+    visit(OptionSpec{.flag = "--download",
+                     .help = "a missing checkpoint is fetched at the start, as the images do it, so its absence is "
+                             "no refusal and the disk must have room"},
+          download);
     visit(OptionSpec{.flag = "--nvidia-smi", .help = "the program that lists the GPUs"}, nvidia_smi);
     visit(OptionSpec{.flag = "--root", .help = "folder that stands for / when /proc and /sys are read, for tests"},
           root);

@@ -11,6 +11,12 @@
 namespace hearth::doctor {
 namespace {
 
+#ifdef HEARTH_CUDA_CODE
+constexpr const char* kGpuCode = HEARTH_CUDA_CODE;
+#else
+constexpr const char* kGpuCode = "";
+#endif
+
 // As the worker chooses (gpu_worker/settings.cc).
 std::string HomeDir(const DoctorConfig& config) {
   if (!config.home_dir.empty()) return config.home_dir;
@@ -23,11 +29,13 @@ bool Examine(const DoctorConfig& config) {
   if (config.port != 0) query.port = config.port;
   query.nvidia_smi = config.nvidia_smi;
   const HostFacts facts = ReadHostFacts(query, config.root == "/" ? "" : config.root);
-  const bool on_gpu = config.device == "cuda" || (config.device == "auto" && facts.gpus);
   CheckOptions options{.home_dir = query.home_dir, .device = config.device, .fast = config.mode == "fast"};
   options.assumed_ram = config.assume_ram_gb ? GibToBytes(*config.assume_ram_gb) : 0;
   options.least_driver = config.least_driver;
-  const auto checks = CheckHost(facts, ReadModelNeeds(config.model, query.home_dir, on_gpu), options);
+  options.gpu_code = kGpuCode;
+  options.download = config.download;
+  const ModelNeeds needs = ReadModelNeeds(config.model, query.home_dir, OnGpu(facts, options));
+  const auto checks = CheckHost(facts, needs, options);
   for (const Check& check : checks) std::printf("%s\n", CheckLine(check).c_str());
   std::fflush(stdout);
   return !AnyRefused(checks);

@@ -1,5 +1,6 @@
 #include "tools/doctor/model_needs.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "common/base/byte_size.h"
@@ -11,6 +12,8 @@
 
 namespace hearth::doctor {
 namespace {
+
+namespace fs = std::filesystem;
 
 // The shape of GLM-5.3-Flash: 42 MoE layers of 288 experts, each 9,437,184 bytes of matrices and 36,864 of scales.
 constexpr uint64_t kRealHome = 42ull * 288 * (9'437'184 + 36'864);
@@ -26,19 +29,39 @@ void AddSums(ModelNeeds& needs, uint64_t dense, uint64_t embedding, bool on_gpu)
   needs.device_bytes = on_gpu ? dense + kDeviceRest : 0;
 }
 
+// While it exists, a download is under way or was cut off (deploy/images/download_model.py).
+constexpr const char* kInProgress = ".hearth-downloading";
+
+// Files that are there, and parts of others: what a download need not fetch again. The rest of the client's own folder
+// does not count.
+uint64_t DownloadedBytes(const fs::path& dir) {
+  std::error_code error;
+  if (!fs::exists(dir / kInProgress, error)) return 0;
+  uint64_t bytes = 0;
+  for (fs::recursive_directory_iterator entry(dir, error), end; !error && entry != end; entry.increment(error)) {
+    const bool part = entry->path().extension() == ".incomplete";
+    const bool in_cache = fs::relative(entry->path(), dir, error).begin()->string() == ".cache";
+    std::error_code gone;
+    if (!entry->is_regular_file(gone) || (in_cache && !part)) continue;
+    const uint64_t size = entry->file_size(gone);
+    if (!gone) bytes += size;
+  }
+  return bytes;
+}
+
 }  // namespace
 
 ModelNeeds DefaultModelNeeds(const std::string& model_dir, bool on_gpu) {
   ModelNeeds needs{.model_dir = model_dir, .home_bytes = kRealHome, .download_bytes = kRealCheckpoint};
+  needs.download_bytes -= std::min(needs.download_bytes, DownloadedBytes(model_dir));
   AddSums(needs, kRealDense, kRealEmbedding, on_gpu);
   return needs;
 }
 
 ModelNeeds ReadModelNeeds(const std::string& model_dir, const std::string& home_dir, bool on_gpu) {
   std::error_code error;
-  const std::filesystem::path dir = model_dir;
-  if (!std::filesystem::exists(dir / "config.json", error) ||
-      std::filesystem::exists(dir / ".hearth-downloading", error)) {
+  const fs::path dir = model_dir;
+  if (!fs::exists(dir / "config.json", error) || fs::exists(dir / kInProgress, error)) {
     return DefaultModelNeeds(model_dir, on_gpu);
   }
   ModelNeeds needs{.model_dir = model_dir, .present = true};

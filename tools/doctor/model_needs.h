@@ -11,7 +11,7 @@ namespace hearth::doctor {
 // memory.
 ModelNeeds ReadModelNeeds(const std::string& model_dir, const std::string& home_dir, bool on_gpu);
 
-// GLM-5.3-Flash at 3.05 bits.
+// GLM-5.3-Flash at 3.05 bits, less what a download that was cut off has left there.
 ModelNeeds DefaultModelNeeds(const std::string& model_dir, bool on_gpu);
 
 }  // namespace hearth::doctor

@@ -23,7 +23,22 @@ HostFacts GoodHost() {
   return facts;
 }
 
-CheckOptions GpuOptions() { return {.home_dir = "/run/hearth", .device = "cuda", .least_driver = "580.65"}; }
+CheckOptions GpuOptions() {
+  return {.home_dir = "/run/hearth",
+          .device = "cuda",
+          .least_driver = "580.65",
+          .gpu_code = "86-real,89-real,90-real,120",
+          .download = true};
+}
+CheckOptions AutoOptions() {
+  CheckOptions options = GpuOptions();
+  options.device = "auto";
+  return options;
+}
+// hearth-tiny, whose needs no machine fails.
+ModelNeeds TinyModel() {
+  return {.model_dir = "tiny", .present = true, .home_bytes = 9 * kMiB, .host_bytes = 300 * kMiB};
+}
 ModelNeeds RealModel() { return DefaultModelNeeds("/models", true); }
 
 Check Named(const std::vector<Check>& checks, const std::string& name) {
@@ -80,6 +95,57 @@ TEST(DoctorChecks, RefusesASmallOrAnOldCard) {
   facts = GoodHost();
   facts.gpus->front().compute = 7.5;
   ExpectRefusal(OnlyProblem(facts), "gpu", "compute capability 7.5", "another card");
+  facts.gpus->front().compute = 10.0;
+  ExpectRefusal(OnlyProblem(facts), "gpu", "code for 8.6, 8.9, 9.0, 12.0 and later", "build for this one");
+}
+
+TEST(DoctorChecks, AutoOnlyWarnsOfAGpuThatTheWorkerWouldNotUse) {
+  HostFacts facts = GoodHost();
+  facts.gpus = {{.name = "GTX 1050", .memory_bytes = 2 * kGiB, .driver = "470.199.02", .compute = 6.1}};
+  EXPECT_FALSE(OnGpu(facts, AutoOptions()));
+  const Check old = Only(CheckHost(facts, TinyModel(), AutoOptions()));
+  EXPECT_EQ(old.name, "gpu");
+  EXPECT_EQ(old.verdict, Verdict::kWarning);
+  EXPECT_THAT(old.text, HasSubstr("the host backend serves"));
+
+  facts = GoodHost();
+  EXPECT_TRUE(OnGpu(facts, AutoOptions()));
+  facts.gpus->front().driver = "535.183.01";
+  EXPECT_FALSE(OnGpu(facts, AutoOptions()));
+  const Check driver = Only(CheckHost(facts, TinyModel(), AutoOptions()));
+  EXPECT_EQ(driver.name, "driver");
+  EXPECT_EQ(driver.verdict, Verdict::kWarning);
+}
+
+TEST(DoctorChecks, ABuildWithoutCudaUsesNoGpu) {
+  CheckOptions options = GpuOptions();
+  options.gpu_code.clear();
+  ExpectRefusal(OnlyProblem(GoodHost(), options), "gpu", "this build has no CUDA", "HEARTH_CUDA=ON");
+  options.device = "auto";
+  EXPECT_FALSE(OnGpu(GoodHost(), options));
+  const Check check = Only(CheckHost(GoodHost(), TinyModel(), options));
+  EXPECT_EQ(check.name, "gpu");
+  EXPECT_EQ(check.verdict, Verdict::kWarning);
+}
+
+TEST(DoctorChecks, AnOldDriverOfTheHostMattersNotWhereNoGpuIsVisible) {
+  HostFacts facts = GoodHost();
+  facts.gpus.reset();
+  facts.driver_module = "470.199.02";
+  for (const Check& check : CheckHost(facts, TinyModel(), AutoOptions())) {
+    EXPECT_EQ(check.verdict, Verdict::kOk) << CheckLine(check);
+  }
+  EXPECT_EQ(Named(CheckHost(facts, TinyModel(), GpuOptions()), "driver").verdict, Verdict::kRefused);
+}
+
+TEST(DoctorChecks, RefusesAMissingCheckpointWhereNothingDownloadsOne) {
+  CheckOptions options = GpuOptions();
+  options.download = false;
+  HostFacts facts = GoodHost();
+  facts.model.free_bytes = 0;
+  ExpectRefusal(OnlyProblem(facts, options), "model", "has no whole checkpoint", "--download");
+  facts.model.exists = false;
+  ExpectRefusal(OnlyProblem(facts, options), "model", "/models does not exist", "--model");
 }
 
 TEST(DoctorChecks, WarnsOfSeveralCards) {
@@ -188,8 +254,7 @@ TEST(DoctorChecks, ASmallModelNeedsNoGpu) {
   HostFacts facts = GoodHost();
   facts.gpus.reset();
   facts.home.free_bytes = 64 * kMiB;
-  const ModelNeeds tiny{.model_dir = "tiny", .present = true, .home_bytes = 9 * kMiB, .host_bytes = 300 * kMiB};
-  for (const Check& check : CheckHost(facts, tiny, {.home_dir = "/dev/shm", .least_driver = "580.65"})) {
+  for (const Check& check : CheckHost(facts, TinyModel(), {.home_dir = "/dev/shm", .least_driver = "580.65"})) {
     EXPECT_EQ(check.verdict, Verdict::kOk) << CheckLine(check);
   }
 }
