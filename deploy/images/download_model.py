@@ -114,8 +114,9 @@ def incomplete_files(folder):
     for base, _, names in os.walk(os.path.join(folder, CACHE)):
         for name in names:
             if name.endswith(".incomplete"):
-                path = os.path.join(base, name)
-                yield path, name.split(".")[-2], os.path.getsize(path)
+                size = size_of(base, name)  # the client renames a part once it is whole: it may be gone by now
+                if size >= 0:
+                    yield os.path.join(base, name), name.split(".")[-2], size
 
 
 def bytes_there(folder, files):

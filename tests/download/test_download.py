@@ -196,5 +196,23 @@ class Download(unittest.TestCase):
         self.assertEqual(os.listdir(self.models), [], said)
 
 
+class Parts(unittest.TestCase):
+    def test_a_part_that_is_renamed_meanwhile_is_passed_over(self):
+        sys.path.insert(0, os.path.dirname(PROGRAM))
+        self.addCleanup(sys.path.remove, os.path.dirname(PROGRAM))
+        import download_model
+
+        with tempfile.TemporaryDirectory(prefix="hearth-test.") as folder:
+            cache = os.path.join(folder, download_model.CACHE)
+            os.makedirs(cache)
+            with open(os.path.join(cache, "x.abc.incomplete"), "w") as f:
+                f.write("1234")
+            # Listed, and gone when its size is asked for.
+            os.symlink("gone", os.path.join(cache, "y.def.incomplete"))
+            found = list(download_model.incomplete_files(folder))
+            self.assertEqual([(etag, size) for _, etag, size in found], [("abc", 4)])
+            self.assertEqual(download_model.bytes_there(folder, {}), 4)
+
+
 if __name__ == "__main__":
     unittest.main()
