@@ -7,18 +7,27 @@ set -euo pipefail
 size=111 user=990
 while [ $# -gt 0 ]; do
   case $1 in
-    --size) size=${2:?--size needs a number of GiB}; shift ;;
-    --user) user=${2:?--user needs a name or a number}; shift ;;
+    --size | --user)
+      [ -n "${2:-}" ] || { echo "install_home_mount: $1 needs a value; --size GIB, --user NAME-OR-UID" >&2; exit 2; }
+      if [ "$1" = --size ]; then size=$2; else user=$2; fi
+      shift
+      ;;
     *) echo "install_home_mount: no option $1; there are --size and --user" >&2; exit 2 ;;
   esac
   shift
 done
-[[ $size =~ ^[0-9]+$ ]] || { echo "install_home_mount: --size is \"$size\", expected a whole number of GiB" >&2; exit 2; }
+# A tmpfs of size 0 would have no limit at all.
+[[ $size =~ ^[1-9][0-9]*$ ]] || {
+  echo "install_home_mount: --size is \"$size\", expected a whole number of GiB from 1" >&2
+  exit 2
+}
 [ "$(id -u)" = 0 ] || { echo "install_home_mount: only root may mount; use sudo" >&2; exit 2; }
 [[ $user =~ ^[0-9]+$ ]] || id -u "$user" >/dev/null || { echo "install_home_mount: no user $user" >&2; exit 2; }
 ! mountpoint -q /run/hearth || { echo "install_home_mount: /run/hearth is mounted already: $(findmnt -no OPTIONS /run/hearth)"; exit 0; }
 
-options=size=${size}g,mode=0770,uid=$user,gid=$user,nosuid,nodev,noexec
+# The user of an image is a number that need not be known here; its group has the same.
+group=$(id -g "$user" 2>/dev/null) || group=$user
+options=size=${size}g,mode=0770,uid=$user,gid=$group,nosuid,nodev,noexec
 # Huge pages make a restart quicker; a kernel without them in tmpfs refuses the option.
 if grep -q within_size /sys/kernel/mm/transparent_hugepage/shmem_enabled 2>/dev/null; then options+=,huge=within_size; fi
 if [ -d /run/systemd/system ]; then
