@@ -22,6 +22,9 @@ void WorkerConfig::Validate(Problems& p) const {
             "none with a unix: address in --grpc-listen: TLS is for TCP, and permissions guard a Unix socket");
   p.Require(cpu_tier.empty() || IsConnectAddress(cpu_tier), "--cpu-tier", cpu_tier,
             "HOST:PORT, unix:PATH or dns:///NAME:PORT, or empty for none");
+  p.Require(!cpu_tier.empty() || cpu_lane != "always", "--cpu-lane", cpu_lane, "auto or never without a --cpu-tier");
+  p.Require(force_source != "cpu" || (!cpu_tier.empty() && cpu_lane != "never"), "--force-source", force_source,
+            "another source without a --cpu-tier or with --cpu-lane never");
   p.Require(Unset(context_tokens, context_tokens >= 256 && context_tokens <= (1 << 24)), "--context-tokens",
             context_tokens, "256 to 16777216, or auto");
   p.Require(Unset(sequences, sequences >= 1 && sequences <= 1024), "--max-sequences", sequences, "1 to 1024, or auto");

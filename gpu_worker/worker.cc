@@ -69,7 +69,7 @@ Worker::Worker(const WorkerConfig& config, std::vector<std::pair<std::string, st
 // One short chunk and one decode step: buffers get their size, pages are touched, and a model that computes nonsense is
 // found before anybody asks.
 void Worker::WarmUp() {
-  const std::vector<int32_t> tokens(8, 1);
+  const std::vector<int32_t> tokens(8, 0);
   std::vector<float> logits(static_cast<size_t>(engine_->vocab_size()));
   const StepEngine::Slot slot = engine_->Open();
   HEARTH_CHECK(slot >= 0 && engine_->Reserve(slot, static_cast<int64_t>(tokens.size()) + 1), "an empty store has room");

@@ -292,12 +292,8 @@ echo "hearth: ready on $url, model $(basename "$model"); Ctrl-C stops it"
 # Supervise. The delay doubles with every crash and starts over after a minute of peace.
 declare -A delay=([gpu-worker]=2 [cpu-tier]=2) due=() since=([gpu-worker]=$SECONDS [cpu-tier]=$SECONDS)
 while true; do
-  if [ ${#due[@]} -gt 0 ]; then
-    sleep 0.5 || true
-  else
-    # Until a child ends. With names it also sees one that ended before we came here.
-    wait -n "${pid_of[@]}" || true
-  fi
+  # Looked for and not waited for: a child that ended before `wait -n` began may never be told by it.
+  sleep 0.5 || true
   kill -0 "${pid_of[gateway]}" 2>/dev/null || { unset 'pid_of[gateway]'; fail "the gateway ended; stopping"; }
   for name in gpu-worker cpu-tier; do
     if [ -n "${pid_of[$name]:-}" ] && ! kill -0 "${pid_of[$name]}" 2>/dev/null; then

@@ -10,11 +10,6 @@
 namespace hearth {
 namespace {
 
-std::optional<std::vector<std::string>>& ForeignEnvironment() {
-  static std::optional<std::vector<std::string>> names;
-  return names;
-}
-
 struct GivenValue {
   std::string text;
   std::string source;
@@ -26,7 +21,7 @@ bool IsBoolWord(std::string_view text) {
   return ReadOption(text, ignored);
 }
 
-void CollectEnvironment(const CommandLine& line, const OptionTable& table, GivenValues& given, Problems& problems) {
+void CollectEnvironment(const CommandLine& line, const OptionTable& table, GivenValues& given) {
   for (const Option& option : table.options()) {
     for (const std::string& name : option.EnvironmentNames()) {
       const auto found = line.environment.find(name);
@@ -34,15 +29,6 @@ void CollectEnvironment(const CommandLine& line, const OptionTable& table, Given
       given[&option] = {found->second, name};
       break;
     }
-  }
-  const auto& foreign = ForeignEnvironment();
-  if (!foreign) return;
-  for (const auto& [name, value] : line.environment) {
-    if (!name.starts_with("HEARTH_") || table.FindEnvironment(name) != nullptr) continue;
-    if (std::find(foreign->begin(), foreign->end(), name) != foreign->end()) continue;
-    const std::string nearest = table.NearestEnvironment(name);
-    problems.AddLine(StrCat(name, " (environment): no option reads it",
-                            nearest.empty() ? "; unset it" : StrCat("; did you mean ", nearest, "?")));
   }
 }
 
@@ -93,11 +79,9 @@ CommandLine CommandLine::FromProcess(int argc, const char* const* argv) {
   return line;
 }
 
-void RegisterForeignEnvironment(std::vector<std::string> names) { ForeignEnvironment() = std::move(names); }
-
 void ApplyCommandLine(const CommandLine& line, const OptionTable& table, Problems& problems) {
   GivenValues given;
-  CollectEnvironment(line, table, given, problems);
+  CollectEnvironment(line, table, given);
   CollectFlags(line, table, given, problems);
   for (const Option& option : table.options()) {
     const auto found = given.find(&option);

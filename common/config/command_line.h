@@ -18,14 +18,10 @@ struct CommandLine {
   static CommandLine FromProcess(int argc, const char* const* argv);
 };
 
-// Names of HEARTH_ variables that belong to other processes or to scripts. Once told, ApplyCommandLine() refuses every
-// other HEARTH_ variable that the table does not know; before, it cannot tell a typing error from a neighbour's
-// variable and lets them be. Call it from main, before LoadConfig.
-void RegisterForeignEnvironment(std::vector<std::string> names);
-
 // Sets the table's fields: flag over environment over what they hold. Flags are "--flag value" or "--flag=value", the
 // last one wins; a bool flag takes the next word only if that reads as a bool. A variable that is empty counts as not
-// set. Every mistake lands in `problems`.
+// set. A HEARTH_ variable that no option reads may be another process's, or one that Kubernetes makes for a service of that
+// name, and is let be. Every mistake lands in `problems`.
 void ApplyCommandLine(const CommandLine& line, const OptionTable& table, Problems& problems);
 
 }  // namespace hearth

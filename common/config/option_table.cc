@@ -95,14 +95,6 @@ std::string OptionTable::NearestFlag(std::string_view spelling) const {
   return Nearest(spelling, known);
 }
 
-std::string OptionTable::NearestEnvironment(std::string_view variable) const {
-  std::vector<std::string> known;
-  for (const Option& option : options_) {
-    for (std::string& name : option.EnvironmentNames()) known.push_back(std::move(name));
-  }
-  return Nearest(variable, known);
-}
-
 size_t EditDistance(std::string_view a, std::string_view b) {
   // Three rows of the usual table: the swap looks two rows back.
   std::vector<size_t> before(b.size() + 1), above(b.size() + 1), row(b.size() + 1);

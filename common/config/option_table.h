@@ -71,7 +71,6 @@ class OptionTable {
   const Option* FindEnvironment(std::string_view variable) const;
   // The known flag most like the given one; "" when none is near.
   std::string NearestFlag(std::string_view spelling) const;
-  std::string NearestEnvironment(std::string_view variable) const;
 
  private:
   void Add(Option option);

@@ -106,7 +106,9 @@ Result<SharedFile> SharedFile::Create(const std::string& path, uint64_t bytes, c
   } else {
     const Result<uint64_t> size = RegularSize(path, file.fd());
     if (!size.ok()) return size.status();
-    if (*size != bytes) return FailedPrecondition(path, ": has ", *size, " bytes, expected ", bytes);
+    if (*size != bytes && (!options.any_size || ::ftruncate(file.fd(), static_cast<off_t>(bytes)) != 0)) {
+      return FailedPrecondition(path, ": has ", *size, " bytes, expected ", bytes);
+    }
   }
   if (Status status = file.Map(bytes, options.huge_pages); !status.ok()) {
     if (created) ::unlink(path.c_str());

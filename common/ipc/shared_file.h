@@ -28,6 +28,7 @@ class SharedFile {
     Existing existing = Existing::kRefuse;
     mode_t mode = 0600;       // of a new file, whatever the umask is
     bool huge_pages = false;  // asks for them (madvise); the kernel may decline
+    bool any_size = false;    // kReuse: a file of another size is made this size, where its content says nothing
   };
 
   // Makes the file with `bytes` bytes, none of them reserved, and maps it for writing. With kReuse a regular file of

@@ -1,7 +1,10 @@
 #include "gpu_worker/loader/expert_home_builder.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -10,6 +13,7 @@
 
 #include "common/base/byte_size.h"
 #include "common/base/startup_error.h"
+#include "common/base/unique_fd.h"
 #include "common/parallel/parallel_for.h"
 #include "gpu_worker/loader/expert_record.h"
 #include "gpu_worker/loader/home_space.h"
@@ -30,6 +34,7 @@ SharedFile TakeLock(const std::string& path, const HomeOptions& options) {
   for (int round = 0; round < 100; ++round) {
     SharedFile::CreateOptions create;
     create.existing = SharedFile::Existing::kReuse;
+    create.any_size = true;  // whoever made it may have died before it had one
     Result<SharedFile> lock = SharedFile::Create(path, 1, create);
     if (!lock.ok()) Refuse(lock.status().message() + "; choose another directory with --home-dir");
     const Status locked = lock->TryLockFor(SharedFile::LockKind::kExclusive, deadline);
@@ -159,12 +164,19 @@ std::string HomePath(const std::string& home_dir, const HomePlan& plan) {
   return home_dir + "/hearth-home-" + std::string(plan.header.fingerprint, 16);
 }
 
-bool HomeExists(const HomePlan& plan, const HomeOptions& options) {
-  return ::access(HomePath(options.home_dir, plan).c_str(), F_OK) == 0;
+uint64_t HomeBytesToCome(const HomePlan& plan, const HomeOptions& options) {
+  const UniqueFd fd(::open(HomePath(options.home_dir, plan).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat facts = {};
+  if (!fd.valid() || ::fstat(fd.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) return plan.header.total_bytes;
+  HomeHeader header;
+  const bool whole = ::pread(fd.get(), &header, sizeof header, 0) == ssize_t{sizeof header} &&
+                     header.complete == kHomeComplete && header.total_bytes == plan.header.total_bytes;
+  constexpr uint64_t kBlock = 512;  // of st_blocks, whatever the file system
+  return whole ? 0 : plan.header.total_bytes - std::min(plan.header.total_bytes, uint64_t(facts.st_blocks) * kBlock);
 }
 
 void CheckRoomForHome(const HomePlan& plan, const HomeOptions& options) {
-  CheckHomeSpace(options.home_dir, HomeExists(plan, options) ? 0 : plan.header.total_bytes);
+  CheckHomeSpace(options.home_dir, HomeBytesToCome(plan, options));
 }
 
 ExpertHome OpenExpertHome(const TensorSource& source, const std::vector<ExpertPlan>& experts, const HomePlan& plan,

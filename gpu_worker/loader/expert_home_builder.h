@@ -49,8 +49,9 @@ class ExpertHome {
 // Path of the home of a plan: `HOME_DIR/hearth-home-<16 digits>`; its lock is the same with `.lock`.
 std::string HomePath(const std::string& home_dir, const HomePlan& plan);
 
-// Whether a file of this plan's name is there, complete or not.
-bool HomeExists(const HomePlan& plan, const HomeOptions& options);
+// Memory that the home will take beyond what its file has now: none when it is complete, all when there is none; what an
+// incomplete one holds comes free before it is made anew.
+uint64_t HomeBytesToCome(const HomePlan& plan, const HomeOptions& options);
 
 // Refuses now what OpenExpertHome would refuse for want of room, unless a home of this name is there already.
 void CheckRoomForHome(const HomePlan& plan, const HomeOptions& options);

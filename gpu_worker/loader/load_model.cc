@@ -60,7 +60,7 @@ LoadedModel LoadModel(const ModelConfig& config, const GenerationConfig& generat
   home_options.add_bytes = add_bytes;
   // The home comes last: it is the only thing that would outlive a failure. Whether there is room is asked first.
   CheckRoomForHome(home_plan, home_options);
-  CheckMemory(weights.memory, HomeExists(home_plan, home_options) ? 0 : home_plan.header.total_bytes, options);
+  CheckMemory(weights.memory, HomeBytesToCome(home_plan, home_options), options);
   ModelWeights filled = FillWeights(std::move(weights), add_bytes);
   ExpertHome home = OpenExpertHome(source, experts, home_plan, home_options);
   progress.Finish();

@@ -2,6 +2,8 @@
 
 #include "gpu_worker/loader/config_reader.h"
 #include "gpu_worker/model/model_config.h"
+#include "kernels/kda/kda.h"
+#include "kernels/mixer/mixer.h"
 
 namespace hearth {
 namespace {
@@ -91,7 +93,7 @@ void ReadKda(const Json& text, ConfigReader& read, ModelConfig& config) {
   ConfigReader kda(text["linear_attn_config"], std::string(kFile) + ": linear_attn_config");
   config.kda_heads = static_cast<int>(kda.Int("num_heads", 1, 65536));
   config.kda_head_dim = static_cast<int>(kda.Int("head_dim", 1, 4096));
-  config.conv_kernel = static_cast<int>(kda.Int("short_conv_kernel_size", 1, 64));
+  config.conv_kernel = static_cast<int>(kda.Int("short_conv_kernel_size", 1, kernels::kMaxConvTaps));
   if (!kda.Has("gate_lower_bound")) kda.Complain("gate_lower_bound is missing: the unbounded gate is not implemented");
   // Above 0 the state would grow without bound.
   config.gate_lower_bound = static_cast<float>(kda.Number("gate_lower_bound", -1000, 0));
@@ -139,6 +141,9 @@ Result<ModelConfig> ParseModelConfig(const std::string& json_text) {
   if (Status status = CheckArchitecture(top); !status.ok()) return status;
 
   const auto inner = top.find("text_config");
+  if (inner != top.end() && !inner->is_null() && !inner->is_object()) {
+    return InvalidArgument(kFile, ": text_config is ", ShowJson(*inner), ", expected an object");
+  }
   const bool nested = inner != top.end() && inner->is_object();
   Json text = nested ? *inner : top;
   if (!nested && text.value("model_type", Json()) == "glm5_next") text.erase("model_type");
@@ -146,7 +151,11 @@ Result<ModelConfig> ParseModelConfig(const std::string& json_text) {
   ConfigReader read(text, kFile);
   ConfigReader whole(top, kFile);
   CheckFixedValues(read);
-  if (whole.Has("quantization_config") && top["quantization_config"].is_object()) {
+  if (whole.Has("quantization_config") && !top["quantization_config"].is_object()) {
+    return InvalidArgument(kFile, ": quantization_config is ", ShowJson(top["quantization_config"]),
+                           ", expected an object");
+  }
+  if (whole.Has("quantization_config")) {
     ConfigReader quantization(top["quantization_config"], std::string(kFile) + ": quantization_config");
     quantization.Only("quant_method", "exl3");
     if (!quantization.status().ok()) return quantization.status();
@@ -156,10 +165,15 @@ Result<ModelConfig> ParseModelConfig(const std::string& json_text) {
   config.num_hidden_layers = static_cast<int>(read.Int("num_hidden_layers", 1, 1024));
   config.hidden_size = static_cast<int>(read.Int("hidden_size", 1, kMaxWidth));
   config.vocab_size = static_cast<int>(read.Int("vocab_size", 1, kMaxVector));
+  if (read.Has("tie_word_embeddings") && !text["tie_word_embeddings"].is_boolean()) {
+    read.Complain("tie_word_embeddings is ", ShowJson(text["tie_word_embeddings"]), ", expected true or false");
+  }
+  const auto says_own = [](const Json& object) { return object.value("tie_word_embeddings", Json()) == false; };
+  config.own_head = says_own(text) || (!read.Has("tie_word_embeddings") && says_own(top));
   config.rms_norm_eps = static_cast<float>(read.Number("rms_norm_eps", 0, 1));
   config.max_position_embeddings =
       read.Int("max_position_embeddings", 1, std::numeric_limits<int32_t>::max(), int64_t{1} << 20);
-  config.hc_mult = static_cast<int>(read.Int("hc_mult", 1, 16));
+  config.hc_mult = static_cast<int>(read.Int("hc_mult", 1, kernels::kMaxHcStreams));
   config.hc_eps = static_cast<float>(read.Number("hc_eps", 0, 1));
   config.hc_sinkhorn_iters = static_cast<int>(read.Int("hc_sinkhorn_iters", 1, 1000));
   ReadLayers(read, config);
@@ -186,12 +200,12 @@ Result<GenerationConfig> ParseGenerationConfig(const std::string& json_text, con
   if (!parsed->is_object()) return InvalidArgument(file, ": is ", ShowJson(*parsed), ", expected an object");
   ConfigReader read(*parsed, file);
   if (read.Has("eos_token_id")) generation.eos_ids = read.Ids("eos_token_id", config.vocab_size);
-  // 0 is greedy decoding, so the open lower bound lies just below it.
-  const double below_zero = -std::numeric_limits<double>::min();
-  generation.temperature = static_cast<float>(read.Number("temperature", below_zero, 100, 1));
+  // What a request may ask for, no more: these are the values of requests that say nothing. 0 is greedy decoding.
+  const bool greedy = read.Has("temperature") && (*parsed)["temperature"] == 0;
+  generation.temperature = greedy ? 0.0f : static_cast<float>(read.Number("temperature", 0, 2, 1));
   generation.top_p = static_cast<float>(read.Number("top_p", 0, 1, 1));
   generation.top_k = static_cast<int>(read.Int("top_k", 0, config.vocab_size, 0));
-  generation.repetition_penalty = static_cast<float>(read.Number("repetition_penalty", 0, 100, 1));
+  generation.repetition_penalty = static_cast<float>(read.Number("repetition_penalty", 0, 2, 1));
   if (!read.status().ok()) return read.status();
   return generation;
 }

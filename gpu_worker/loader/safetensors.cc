@@ -41,9 +41,10 @@ std::string ReadEntry(const Json& entry, uint64_t data_bytes, TensorInfo* tensor
     }
   }
   tensor->bytes = bytes;
-  if (offsets == entry.end() || !offsets->is_array() || offsets->size() != 2 || !(*offsets)[0].is_number_unsigned() ||
+  if (offsets == entry.end()) return "the header entry has no data_offsets";
+  if (!offsets->is_array() || offsets->size() != 2 || !(*offsets)[0].is_number_unsigned() ||
       !(*offsets)[1].is_number_unsigned()) {
-    return "the header entry has no data_offsets";
+    return "data_offsets are " + ShowJson(*offsets) + ", expected two whole numbers from 0";
   }
   const uint64_t begin = (*offsets)[0].get<uint64_t>(), end = (*offsets)[1].get<uint64_t>();
   if (begin > end || end - begin != bytes) {

@@ -30,8 +30,10 @@ class WeightsPlanner {
     const std::string embedding = StrCat(kTextPrefix, "embed_tokens.weight");
     w.embedding = Embedding(embedding, &w.embedding_kind);
     w.norm = Vector(StrCat(kTextPrefix, "norm.weight"), {c_.hidden_size});
-    w.head = planner_.Has("lm_head") ? Matrix("lm_head", c_.hidden_size, c_.vocab_size)
-                                     : Strips(planner_.Plain(embedding, c_.hidden_size, c_.vocab_size));  // tied
+    // Also for what says nothing of it; one that says otherwise lacks its head, which Matrix tells.
+    const bool tied = !planner_.Has("lm_head") && !c_.own_head;
+    w.head = !tied ? Matrix("lm_head", c_.hidden_size, c_.vocab_size)
+                                     : Strips(planner_.Plain(embedding, c_.hidden_size, c_.vocab_size));
     for (int i = 0; i < c_.num_hidden_layers; ++i) w.layers.push_back(Layer(i));
     return std::move(planned_);
   }

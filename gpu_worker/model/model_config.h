@@ -16,6 +16,7 @@ struct ModelConfig {
   int num_hidden_layers = 0;
   int hidden_size = 0;
   int vocab_size = 0;
+  bool own_head = false;  // tie_word_embeddings is false: an lm_head must be there
   float rms_norm_eps = 0;
   int64_t max_position_embeddings = 0;
 

@@ -17,6 +17,8 @@ namespace hearth {
 class Outbox {
  public:
   static constexpr size_t kCapacity = 1024;
+  // Messages of one scored chunk, which cannot stop half way: they fit beside what is here already.
+  static constexpr int64_t kMostOfAChunk = kCapacity / 2;
 
   // Before the request is submitted: called after every Push, on the writer's thread, without a lock.
   void OnOutput(std::function<void()> ready) { ready_ = std::move(ready); }

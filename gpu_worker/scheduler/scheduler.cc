@@ -11,12 +11,10 @@
 namespace hearth {
 namespace {
 
-// A chunk's scored rows must fit the outbox beside what is in it already, whatever the chunk size.
-constexpr int64_t kMaxBlocksPerChunk = Outbox::kCapacity / 2;
 constexpr int64_t kLeastBlockRows = 64;
 
 int64_t BlockRows(int64_t chunk_size) {
-  return std::max(kLeastBlockRows, (chunk_size + kMaxBlocksPerChunk - 1) / kMaxBlocksPerChunk);
+  return std::max(kLeastBlockRows, (chunk_size + Outbox::kMostOfAChunk - 1) / Outbox::kMostOfAChunk);
 }
 
 PoolView ViewOf(const StepEngine& engine) {

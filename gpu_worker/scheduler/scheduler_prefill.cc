@@ -6,6 +6,21 @@
 #include "gpu_worker/scheduler/token_step.h"
 
 namespace hearth {
+namespace {
+
+// Rows whose log-probabilities stay below the 4 MiB that a gRPC client takes by default; one row always fits.
+int64_t RowsOfOneMessage(const ScoreSpec& score) {
+  constexpr int64_t kPairs = 200'000;  // of id and log-probability, at most 14 bytes each
+  return std::max<int64_t>(1, kPairs / (score.top_k + static_cast<int64_t>(score.chosen.size()) + 1));
+}
+
+// Most tokens of a chunk whose scored rows make at most Outbox::kMostOfAChunk messages; a multiple of 64, so that where
+// chunks end does not show in the logits.
+int64_t LongestScoredChunk(const ScoreSpec& score) {
+  return std::max<int64_t>(64, RowsOfOneMessage(score) * Outbox::kMostOfAChunk / 64 * 64);
+}
+
+}  // namespace
 
 Sequence* Scheduler::NextPrefill() {
   std::vector<Sequence*> waiting;
@@ -21,7 +36,9 @@ Sequence* Scheduler::NextPrefill() {
 
 void Scheduler::BeginChunk(Sequence& sequence) {
   const RequestSpec& spec = sequence.spec();
-  chunk_rows_ = ChunkLength(sequence.prefilled, spec.prefill_tokens(), engine_.chunk_size());
+  int64_t longest = engine_.chunk_size();
+  if (spec.score() != nullptr) longest = std::min(longest, LongestScoredChunk(*spec.score()));
+  chunk_rows_ = ChunkLength(sequence.prefilled, spec.prefill_tokens(), longest);
   chunk_ = &sequence;
   next_scored_row_ = spec.score() != nullptr ? std::max(spec.score()->first_row, sequence.prefilled) : 0;
   engine_.BeginChunk(
@@ -50,16 +67,6 @@ void Scheduler::PrefillUnit(Sequence& sequence) {
   if (sequence.spec().score() != nullptr && !ScoreBlock(sequence)) return;
   if (!sequence.ended) EndChunk(sequence);
 }
-
-namespace {
-
-// Rows whose log-probabilities stay below the 4 MiB that a gRPC client takes by default; one row always fits.
-int64_t RowsOfOneMessage(const ScoreSpec& score) {
-  constexpr int64_t kPairs = 200'000;  // of id and log-probability, at most 14 bytes each
-  return std::max<int64_t>(1, kPairs / (score.top_k + static_cast<int64_t>(score.chosen.size()) + 1));
-}
-
-}  // namespace
 
 // Scores the next rows of the finished chunk; true when none is left.
 bool Scheduler::ScoreBlock(Sequence& sequence) {

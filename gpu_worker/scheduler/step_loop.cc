@@ -21,7 +21,8 @@ void Generation::Cancel() {
 StepLoop::StepLoop(StepEngine& engine, LoopObserver& observer, Options options)
     : slots_(engine.free_slots()),
       observer_(observer),
-      queue_(options.queue_capacity),
+      most_waiting_(options.queue_capacity),
+      queue_(options.queue_capacity + static_cast<size_t>(slots_)),
       scheduler_(engine, queue_, observer, std::move(options.scheduler), [this](Request& request) { Ended(request); }),
       counts_(scheduler_.counts()) {
   thread_ = std::thread([this] { Run(); });
@@ -37,7 +38,11 @@ Result<Generation> StepLoop::Submit(RequestSpec spec, std::function<void()> read
   uint32_t position = 0;
   {
     std::lock_guard lock(mutex_);
+    // Those that can start at once are in the queue too until the thread comes to them, but do not wait.
     position = QueuePosition(unfinished_, slots_);
+    if (position > most_waiting_) {
+      return ResourceExhausted("the queue is full: ", most_waiting_, " requests are waiting; try again later");
+    }
     ++unfinished_;
   }
   if (Status status = queue_.Push(request); !status.ok()) {

@@ -65,6 +65,7 @@ class StepLoop {
 
   const int64_t slots_;
   LoopObserver& observer_;
+  const size_t most_waiting_;
   RequestQueue queue_;
   Scheduler scheduler_;
   std::atomic<bool> draining_ = false;

@@ -7,6 +7,8 @@ namespace hearth::kernels {
 // Gated delta-rule linear attention. W = heads * dim; qkv rows are q, k, v one after the other, [rows, 3W].
 // Formulas: docs/model.md, "KDA".
 
+constexpr Dim kMaxConvTaps = 16;  // of the short convolution, that every backend has room for
+
 // Consecutive rows [row_begin, row_begin + row_count) of one sequence.
 struct KdaSegment {
   Dim row_begin = 0;

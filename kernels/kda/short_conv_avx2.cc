@@ -10,7 +10,7 @@ namespace hearth::kernels::avx2 {
 namespace {
 
 constexpr Dim kStrip = 64;  // channels of one task
-constexpr Dim kMaxTaps = 16;
+constexpr Dim kMaxTaps = kMaxConvTaps;
 
 // `count` channels from `first` of one segment.
 void ConvStrip(const ShortConvArgs& args, const KdaSegment& segment, Dim first, Dim count) {

@@ -1,12 +1,13 @@
 #pragma once
 
 #include "kernels/mixer/hc_weights.h"
+#include "kernels/mixer/mixer.h"
 #include "kernels/simd/avx2_vec.h"
 
 namespace hearth::kernels::avx2 {
 namespace {
 
-constexpr Dim kMaxStreams = 8;
+constexpr Dim kMaxStreams = kMaxHcStreams;
 
 // HcWeights for eight rows at once, a row per lane: m is [R][8]; pre and post [H][8], comb [H*H][8]. Lanes do not
 // meet, so a row's bits do not depend on its neighbours.

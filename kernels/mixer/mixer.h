@@ -6,6 +6,7 @@ namespace hearth::kernels {
 
 // Hyper-connections ("mHC"): collapse H residual streams into one normalised sublayer input, and say how to spread
 // the sublayer's output back. R = 2H + H*H. Formula: docs/model.md, "Mixers"; all of it in fp32.
+constexpr Dim kMaxHcStreams = 8;  // H that every backend has room for
 struct HcMixArgs {
   const Real* streams = nullptr;       // [rows, H, D]
   const float* fn = nullptr;           // [R, H*D]

@@ -74,7 +74,7 @@ ModelNeeds ReadModelNeeds(const std::string& model_dir, const std::string& home_
     const HomePlan home = PlanHome(*model, PlanExperts(*model, planner), checkpoint.Fingerprint());
     HomeOptions options;
     options.home_dir = home_dir;
-    needs.home_bytes = HomeExists(home, options) ? 0 : home.header.total_bytes;
+    needs.home_bytes = HomeBytesToCome(home, options);
     AddSums(needs, weights, 0, on_gpu);
   } catch (const StartupError& problem) {
     needs.problem = problem.what();

@@ -108,14 +108,8 @@ TEST(LoadConfig, DescribesEffectiveValuesAndHidesSecrets) {
   EXPECT_THAT(DescribeConfig(Parse({})), Contains(Pair("api-key", "")));
 }
 
-TEST(LoadConfig, RefusesUnknownHearthVariablesOnceTheNeighboursAreKnown) {
-  const Environment environment = {{"HEARTH_CONTEXT_LENGHT", "5"}, {"HEARTH_OTHER", "1"}, {"HOME", "/"}};
-  EXPECT_EQ(ErrorOf({}, environment), "");
-  RegisterForeignEnvironment({"HEARTH_OTHER"});
-  const std::string error = ErrorOf({}, environment);
-  EXPECT_THAT(
-      error, HasSubstr("HEARTH_CONTEXT_LENGHT (environment): no option reads it; did you mean HEARTH_CONTEXT_LENGTH?"));
-  EXPECT_THAT(error, Not(HasSubstr("HEARTH_OTHER")));
+TEST(LoadConfig, LeavesVariablesOfOthersAlone) {
+  EXPECT_EQ(ErrorOf({}, {{"HEARTH_OTHER", "1"}, {"HEARTH_PORT_30000_TCP", "tcp://10.0.0.1:30000"}, {"HOME", "/"}}), "");
 }
 
 TEST(LoadConfigDeathTest, PrintsHelpAndEndsWithZero) {

@@ -156,6 +156,14 @@ const EditCase kCases[] = {
        e.config = config.dump();
      },
      {"layers.0.mlp.gate_proj.trellis", "[16, 32, 64]", "expected [16, 40, 64]"}},
+    {"a head that is not tied and not there",
+     [](auto& e) {
+       std::erase_if(e.tensors, [](const auto& tensor) { return tensor.first.starts_with("lm_head"); });
+       auto config = nlohmann::json::parse(e.config);
+       config["text_config"]["tie_word_embeddings"] = false;
+       e.config = config.dump();
+     },
+     {"lm_head"}},
     {"no routed experts",
      [](auto& e) {
        auto config = nlohmann::json::parse(e.config);

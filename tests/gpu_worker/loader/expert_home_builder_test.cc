@@ -159,6 +159,24 @@ TEST_F(HomeBuilder, IncompleteLeftoverIsMadeAnew) {
   }
 }
 
+TEST_F(HomeBuilder, WhatIsStillToComeIsCounted) {
+  const uint64_t all = plan_.header.total_bytes;
+  EXPECT_EQ(HomeBytesToCome(plan_, options_), all);
+  WriteFile(path(), "");
+  EXPECT_EQ(HomeBytesToCome(plan_, options_), all) << "a name alone holds nothing";
+  WriteFile(path(), std::string(1 << 20, 'x'));
+  EXPECT_EQ(HomeBytesToCome(plan_, options_), all - (1 << 20)) << "what is made anew comes free first";
+  Open();
+  EXPECT_EQ(HomeBytesToCome(plan_, options_), 0u);
+}
+
+TEST_F(HomeBuilder, ALockOfAnySizeWillDo) {
+  for (const char* content : {"", "xy"}) {
+    WriteFile(path() + ".lock", content);
+    EXPECT_EQ(Refusal(), "") << content;
+  }
+}
+
 TEST_F(HomeBuilder, LeavesHomesOfOtherModelsAlone) {
   const std::string other = home_ / "hearth-home-0123456789abcdef";
   WriteFile(other, "somebody else's");

@@ -98,7 +98,8 @@ TEST(ParseConfig, RefusesWhatIsNotImplemented) {
       {"eos_token_id", json::array({1, 4096}), "eos_token_id is [1,4096], expected token ids below vocab_size, 4096"},
       {"q_lora_rank", nullptr, "q_lora_rank is missing"},
       {"linear_attn_config", json::object(), "linear_attn_config: num_heads is missing"},
-      {"hc_mult", 17, "hc_mult is 17"},
+      {"hc_mult", 9, "hc_mult is 9"},
+      {"tie_word_embeddings", "yes", "tie_word_embeddings is \"yes\""},
       {"mlp_layer_types", json::array({"dense"}), "mlp_layer_types has 1 entries, expected 8"},
   };
   for (const auto& [key, value, expected] : cases) {
@@ -161,7 +162,8 @@ TEST(ParseGenerationConfig, OverridesAndDefaults) {
   EXPECT_EQ(some->top_k, 20);
 
   for (const char* bad : {R"({"temperature": -1})", R"({"top_p": 0})", R"({"top_p": 1.5})", R"({"top_k": -3})",
-                          R"({"eos_token_id": 4096})", R"({"repetition_penalty": 0})", "[]", "{"}) {
+                          R"({"eos_token_id": 4096})", R"({"repetition_penalty": 0})", R"({"repetition_penalty": 90})",
+                          R"({"temperature": 2.5})", "[]", "{"}) {
     EXPECT_FALSE(ParseGenerationConfig(bad, config).ok()) << bad;
   }
 }

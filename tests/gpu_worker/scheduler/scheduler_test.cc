@@ -283,6 +283,20 @@ TEST_F(SchedulerTest, AReaderThatStopsReadingIsCancelled) {
   ExpectNothingLeft();
 }
 
+TEST_F(SchedulerTest, AScoredChunkOfManyMessagesFitsTheOutbox) {
+  Start({.slots = 1, .pool_tokens = 1 << 15, .chunk_size = 1 << 14, .vocab = 40});
+  const std::vector<int32_t> chosen(16384, 7);  // few rows to a message
+  const auto score = Submit(Scored(Tokens(1 << 14, 1), {.top_k = 20, .chosen = chosen, .decode_from = 1 << 14}));
+  Received got;
+  while (got.outcomes == 0) {
+    RunDry();
+    EXPECT_LE(score->outbox.size(), Outbox::kCapacity);
+    got.TakeAll(score->outbox);
+  }
+  ASSERT_TRUE(got.outcome.status.ok()) << got.outcome.status.ToString();
+  EXPECT_EQ(got.rows.size(), size_t{1} << 14);
+}
+
 TEST_F(SchedulerTest, AScoreReaderThatIsSlowHoldsUpNobody) {
   Start({.slots = 2, .pool_tokens = 1 << 17, .chunk_size = 1024});
   const auto score = Submit(Scored(Tokens(60000, 1), {.top_k = 1, .decode_from = 60000}));

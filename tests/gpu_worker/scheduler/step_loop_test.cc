@@ -130,6 +130,21 @@ TEST(StepLoop, AFullQueueRefusesAndPositionsCount) {
   EXPECT_TRUE(loop.WaitIdle(Deadline::After(10s)));
 }
 
+TEST(StepLoop, WhatCanStartAtOnceDoesNotFillTheQueue) {
+  Gate gate;
+  FakeEngine engine({.slots = 4});
+  engine.on_layer = [&] { gate.Pass(); };
+  LoopObserver observer;
+  StepLoop loop(engine, observer, WithQueue(1));
+  gate.Close();
+  std::vector<Result<Generation>> all;
+  for (int i = 0; i < 6; ++i) all.push_back(loop.Submit(Greedy(Tokens(5, i + 1), 3), [] {}));
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(all[i].ok()) << i;
+  EXPECT_EQ(all[5].status().code(), StatusCode::kResourceExhausted);
+  gate.Open();
+  EXPECT_TRUE(loop.WaitIdle(Deadline::After(10s)));
+}
+
 TEST(StepLoop, DestroyingAGenerationCancelsIt) {
   Gate gate;
   FakeEngine engine({.slots = 1});
