@@ -12,16 +12,19 @@ PreparedAutomaton::PreparedAutomaton(Automaton checked) : automaton(std::move(ch
   const std::vector<bool> productive = ProductiveStates(automaton);
   facts.resize(automaton.states.size());
   for (size_t i = 0; i < facts.size(); ++i) {
-    const Automaton::State& state = automaton.states[i];
+    Automaton::State& state = automaton.states[i];
     StateFacts& fact = facts[i];
     fact.productive = productive[i];
     fact.returns_only = state.end && state.edges.empty();
-    fact.cost = static_cast<uint32_t>(state.edges.size());
-    for (const Automaton::Edge& edge : state.edges) {
-      const bool token = edge.kind == Kind::kToken || edge.kind == Kind::kAnyToken;
-      fact.reads |= token || edge.kind == Kind::kBytes;
-      fact.reads_tokens |= token;
-    }
+    const auto reads = [](const Automaton::Edge& edge) {
+      return edge.kind != Kind::kEmpty && edge.kind != Kind::kCall;
+    };
+    const auto middle = std::stable_partition(state.edges.begin(), state.edges.end(), reads);
+    fact.cost = static_cast<uint32_t>(middle - state.edges.begin());
+    fact.reads = fact.cost > 0;
+    fact.reads_tokens = std::any_of(state.edges.begin(), middle, [](const Automaton::Edge& edge) {
+      return edge.kind != Kind::kBytes;
+    });
   }
 }
 

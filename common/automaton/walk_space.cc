@@ -24,9 +24,12 @@ WalkSpace::WalkSpace(std::shared_ptr<const PreparedAutomaton> prepared)
     : prepared_(std::move(prepared)), nodes_(1), seen_(kSeenSize) {
   Intern({});
   Intern({.configurations = {}, .cut = true});
+}
+
+int32_t WalkSpace::MakeStart() {
   Begin(false);
   Add(prepared_->automaton.rules.front().start, 0);
-  start_ = Finish();
+  return start_ = Finish();
 }
 
 int32_t WalkSpace::Push(int32_t state, int32_t below) {
@@ -45,6 +48,7 @@ int32_t WalkSpace::Push(int32_t state, int32_t below) {
 void WalkSpace::Begin(bool cut) {
   reached_.clear();
   ++round_;
+  visits_ = 0;
   made_ = {};
   made_.cut = cut;
 }
@@ -68,6 +72,13 @@ void WalkSpace::Add(int32_t state, int32_t stack) {
 // Everything that a configuration leads to without reading.
 void WalkSpace::Follow(Configuration at) {
   const Automaton::State& state = StateAt(at.state);
+  const auto silent = std::span(state.edges).subspan(prepared_->facts[static_cast<size_t>(at.state)].cost);
+  // The configuration itself counts as well.
+  if (silent.size() + 1 > kMaxVisits - visits_) {
+    made_.cut = true;
+    return;
+  }
+  visits_ += static_cast<uint32_t>(silent.size()) + 1;
   if (state.end) {
     if (at.stack == 0) {
       made_.can_end = true;
@@ -76,7 +87,7 @@ void WalkSpace::Follow(Configuration at) {
       Add(node.state, node.below);
     }
   }
-  for (const Automaton::Edge& edge : state.edges) {
+  for (const Automaton::Edge& edge : silent) {
     if (edge.kind == Kind::kEmpty) Add(edge.target, at.stack);
     if (edge.kind != Kind::kCall) continue;
     const auto& target = prepared_->facts[static_cast<size_t>(edge.target)];
@@ -128,7 +139,7 @@ int32_t WalkSpace::Intern(Set set) {
   }
   const auto number = static_cast<int32_t>(sets_.size());
   sets_.push_back(std::move(set));
-  next_.emplace_back().fill(-1);
+  next_.emplace_back();
   set_numbers_.emplace(hash, number);
   return number;
 }
@@ -138,7 +149,7 @@ int32_t WalkSpace::Step(int32_t set, uint8_t byte) {
   int low = 0, high = 255;
   Begin(At(set).cut);
   for (const Configuration& c : At(set).configurations) {
-    for (const Automaton::Edge& edge : StateAt(c.state).edges) {
+    for (const Automaton::Edge& edge : ReadingEdges(c.state)) {
       if (edge.kind != Kind::kBytes) continue;
       if (byte < edge.low) {
         high = std::min(high, edge.low - 1);
@@ -153,7 +164,7 @@ int32_t WalkSpace::Step(int32_t set, uint8_t byte) {
   }
   const int32_t to = Finish();
   auto& row = next_[static_cast<size_t>(set)];
-  std::fill(row.begin() + low, row.begin() + high + 1, to);
+  std::fill(row.begin() + low, row.begin() + high + 1, Link{.to = to, .visits = visits_});
   return to;
 }
 
@@ -161,7 +172,7 @@ int32_t WalkSpace::NextToken(int32_t set, int32_t token) {
   const std::vector<int32_t>& except = prepared_->automaton.except;
   Begin(At(set).cut);
   for (const Configuration& c : At(set).configurations) {
-    for (const Automaton::Edge& edge : StateAt(c.state).edges) {
+    for (const Automaton::Edge& edge : ReadingEdges(c.state)) {
       const bool any = edge.kind == Kind::kAnyToken && !std::binary_search(except.begin(), except.end(), token);
       if (any || (edge.kind == Kind::kToken && edge.value == token)) Add(edge.target, c.stack);
     }
@@ -199,7 +210,7 @@ bool WalkSpace::TokensRead(int32_t set, std::vector<int32_t>& named) const {
   bool any = false;
   named.clear();
   for (const Configuration& c : At(set).configurations) {
-    for (const Automaton::Edge& edge : StateAt(c.state).edges) {
+    for (const Automaton::Edge& edge : ReadingEdges(c.state)) {
       any |= edge.kind == Kind::kAnyToken;
       if (edge.kind == Kind::kToken) named.push_back(edge.value);
     }

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -15,8 +16,8 @@ namespace hearth {
 // between them as they become known: a deterministic automaton that grows where it is used. Not thread-safe.
 //
 // A configuration is a state and the stack of states to return to. At most kMaxConfigurations of a set are kept, and
-// none with a deeper stack than kMaxDepth; a set that lost some, or follows from one that did, is `cut`. Which ones are
-// kept depends on the automaton and the text alone.
+// none with a deeper stack than kMaxDepth; a set that lost some, or follows from one that did, is `cut`. So is one that
+// takes more than kMaxVisits edges to close. Which ones are kept depends on the automaton and the text alone.
 class WalkSpace {
  public:
   static constexpr size_t kMaxConfigurations = 256;
@@ -26,13 +27,18 @@ class WalkSpace {
 
   explicit WalkSpace(std::shared_ptr<const PreparedAutomaton> prepared);
 
-  int32_t start() const { return start_; }
+  struct Link {
+    int32_t to = -1;      // -1: not known yet
+    uint32_t visits = 0;  // edges that were followed without reading to find it
+  };
+
+  int32_t start() { return start_ >= 0 ? start_ : MakeStart(); }
   int32_t Next(int32_t set, uint8_t byte) {
-    const int32_t known = next_[static_cast<size_t>(set)][byte];
+    const int32_t known = Known(set, byte).to;
     return known >= 0 ? known : Step(set, byte);
   }
-  // Next, if it is a look-up; else -1.
-  int32_t Known(int32_t set, uint8_t byte) const { return next_[static_cast<size_t>(set)][byte]; }
+  // Next, if it is a look-up.
+  Link Known(int32_t set, uint8_t byte) const { return next_[static_cast<size_t>(set)][byte]; }
   int32_t NextToken(int32_t set, int32_t added_token);
   // The number here of a set of another space over the same automaton.
   int32_t Import(const WalkSpace& other, int32_t set);
@@ -41,7 +47,7 @@ class WalkSpace {
   bool can_end(int32_t set) const { return At(set).can_end; }
   bool cut(int32_t set) const { return At(set).cut; }
   bool reads_tokens(int32_t set) const { return At(set).reads_tokens; }
-  // Edges that a step from the set looks at.
+  // Edges that a step from the set looks at, without those that it goes on to follow.
   uint32_t cost(int32_t set) const { return At(set).cost; }
   // Equal for equal sets, whatever the space.
   std::string Key(int32_t set) const;
@@ -56,6 +62,9 @@ class WalkSpace {
   static constexpr size_t kMaxSets = 2048, kMaxNodes = 65536;
   // Configurations that one step may pass through, with those that read nothing; half the table that finds repeats.
   static constexpr size_t kMaxClosure = 4096, kSeenSize = 2 * kMaxClosure;
+  // Edges that one step may follow without reading, as many as an automaton can have: configurations that differ in
+  // their stacks alone follow the same ones again.
+  static constexpr uint32_t kMaxVisits = Automaton::kMaxEdges;
 
   // One entry of a stack; stacks share their lower parts. Node 0 is the empty stack.
   struct Node {
@@ -82,6 +91,10 @@ class WalkSpace {
   const Automaton::State& StateAt(int32_t state) const {
     return prepared_->automaton.states[static_cast<size_t>(state)];
   }
+  std::span<const Automaton::Edge> ReadingEdges(int32_t state) const {
+    return std::span(StateAt(state).edges).first(prepared_->facts[static_cast<size_t>(state)].cost);
+  }
+  int32_t MakeStart();
   int32_t Step(int32_t set, uint8_t byte);
   int32_t Push(int32_t state, int32_t below);
   void Begin(bool cut);
@@ -94,14 +107,15 @@ class WalkSpace {
   std::vector<Node> nodes_;
   std::unordered_map<uint64_t, int32_t> node_numbers_;
   std::vector<Set> sets_;
-  std::vector<std::array<int32_t, 256>> next_;  // -1: not known yet
+  std::vector<std::array<Link, 256>> next_;
   std::unordered_multimap<uint64_t, int32_t> set_numbers_;
-  int32_t start_ = 0;
+  int32_t start_ = -1;  // a space that only takes over another's sets never needs it
 
   // The set in the making.
   std::vector<Configuration> reached_;
   std::vector<Seen> seen_;
   uint64_t round_ = 0;
+  uint32_t visits_ = 0;
   Set made_;
 };
 

@@ -36,7 +36,7 @@ struct TokenMask {
 // Finds the tokens after which a text is still in the language. Not thread-safe: calls share room.
 class TokenMasker {
  public:
-  // Edges that one mask may look at, counted as if nothing were known before.
+  // Edges that one mask may look at or follow, counted as if nothing were known before.
   static constexpr uint64_t kMaxWork = uint64_t{1} << 27;
 
   explicit TokenMasker(std::shared_ptr<const ConstraintVocabulary> vocabulary);
@@ -48,7 +48,7 @@ class TokenMasker {
  private:
   Status FillOrdinary(const AutomatonWalker& walker, TokenMask& mask);
   std::shared_ptr<WalkSpace> MovePath(const WalkSpace& from, size_t depth);
-  void FillAdded(const AutomatonWalker& walker, TokenMask& mask);
+  Status FillAdded(const AutomatonWalker& walker, TokenMask& mask);
 
   const std::shared_ptr<const ConstraintVocabulary> vocabulary_;
   struct Place {

@@ -145,6 +145,27 @@ TEST(AutomatonWalker, TooWideIsCutAndSaysSo) {
   EXPECT_EQ(alive, static_cast<int>(WalkSpace::kMaxConfigurations));
 }
 
+TEST(AutomatonWalker, TooManyEdgesToFollowAreCutAndSayIt) {
+  // The called rule's ten thousand ways are followed once for each state to return to.
+  const auto calls = [](int count) {
+    Automaton automaton = OneRule();
+    const int32_t end = automaton.AddState(true), hub = automaton.AddState(), reader = automaton.AddState();
+    automaton.AddBytes(reader, 'a', 'a', automaton.AddState(true));
+    for (int i = 0; i < 10'000; ++i) automaton.AddEmpty(hub, reader);
+    automaton.rules.push_back({.start = hub, .name = "hub"});
+    for (int i = 0; i < count; ++i) {
+      const int32_t back = automaton.AddState();
+      automaton.AddText(back, "b", end);
+      automaton.AddCall(0, 1, back);
+    }
+    EXPECT_TRUE(automaton.Check().ok());
+    return automaton;
+  };
+  EXPECT_FALSE(AutomatonWalker::Start(calls(20)).cut());
+  EXPECT_TRUE(AutomatonWalker::Start(calls(64)).cut());
+  EXPECT_TRUE(After(calls(64), "ab").can_end()) << "those followed first live";
+}
+
 TEST(AutomatonWalker, TokensAreNotBytes) {
   Automaton automaton = OneRule();
   const int32_t inside = automaton.AddState(), end = automaton.AddState(true);

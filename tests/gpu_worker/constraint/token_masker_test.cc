@@ -116,6 +116,34 @@ TEST(TokenMasker, AgreesWhenSpacesOverflow) {
   EXPECT_TRUE(filled);
 }
 
+// Every byte leads through a hub with many ways to the one state that reads.
+Automaton Hub(int ways) {
+  Automaton automaton = OneRule();
+  const int32_t reader = automaton.AddState(true);
+  for (int i = 0; i < ways; ++i) automaton.AddEmpty(0, reader);
+  automaton.AddBytes(reader, 0, 255, 0);
+  return automaton;
+}
+
+TEST(TokenMasker, EdgesThatReadNothingCountAsWork) {
+  TokenMasker masker(TinyVocabulary());
+  TokenMask mask;
+  EXPECT_TRUE(masker.Fill(AutomatonWalker::Start(Hub(100)), mask).ok());
+  const AutomatonWalker walker = AutomatonWalker::Start(Hub(100'000));
+  EXPECT_EQ(masker.Fill(walker, mask).code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(masker.Fill(walker, mask).code(), StatusCode::kFailedPrecondition) << "what is known now does not decide";
+}
+
+TEST(TokenMasker, EdgesThatNameOneTokenAreOneToken) {
+  Automaton automaton = OneRule();
+  const int32_t end = automaton.AddState(true);
+  for (int i = 0; i < 200'000; ++i) automaton.AddToken(0, kToolCall, end);
+  TokenMasker masker(TinyVocabulary());
+  TokenMask mask;
+  ASSERT_TRUE(masker.Fill(AutomatonWalker::Start(automaton), mask).ok());
+  EXPECT_EQ(IdsOf(mask, TinyVocabulary()->size()), std::vector<int32_t>{kToolCall});
+}
+
 TEST(ConstraintProgram, StopIdsAreAllowedExactlyWhereTheTextMayEnd) {
   const ConstraintProgram::Stops stops{.ids = {kEndOfText, kUser}};
   Automaton automaton = Choice({"ab"});
