@@ -10,8 +10,9 @@
 namespace hearth {
 namespace {
 
-constexpr StatusCode kErrorCodes[] = {StatusCode::kInvalidArgument,  StatusCode::kDeadlineExceeded, StatusCode::kResourceExhausted,
-                                      StatusCode::kInternal, StatusCode::kUnavailable};
+constexpr StatusCode kErrorCodes[] = {StatusCode::kInvalidArgument,   StatusCode::kDeadlineExceeded,
+                                      StatusCode::kResourceExhausted, StatusCode::kFailedPrecondition,
+                                      StatusCode::kInternal,          StatusCode::kUnavailable};
 constexpr RequestPhase kPhases[] = {RequestPhase::kQueued, RequestPhase::kPrefill, RequestPhase::kDecode,
                                     RequestPhase::kPaused};
 

@@ -1,6 +1,21 @@
 #include "gpu_worker/constraint/constraint_cache.h"
 
 namespace hearth {
+namespace {
+
+// A state that only such a token leaves would admit nothing.
+Status CheckTokens(const Automaton& automaton, size_t vocabulary) {
+  for (size_t state = 0; state < automaton.states.size(); ++state) {
+    for (const Automaton::Edge& edge : automaton.states[state].edges) {
+      if (edge.kind != Automaton::Edge::Kind::kToken) continue;
+      if (edge.value >= 0 && static_cast<size_t>(edge.value) < vocabulary) continue;
+      return InvalidArgument("state ", state, " reads the token ", edge.value, ", the vocabulary has ", vocabulary);
+    }
+  }
+  return Status::Ok();
+}
+
+}  // namespace
 
 std::shared_ptr<ConstraintProgram> ConstraintCache::Find(std::string_view automaton,
                                                          const ConstraintProgram::Stops& stops) {
@@ -18,6 +33,7 @@ Result<std::shared_ptr<ConstraintProgram>> ConstraintCache::Get(std::string_view
   if (std::shared_ptr<ConstraintProgram> known = Find(automaton, stops)) return known;
   Result<Automaton> parsed = Automaton::Parse(automaton);
   if (!parsed.ok()) return parsed.status();
+  if (Status status = CheckTokens(*parsed, vocabulary_->size()); !status.ok()) return status;
   auto program = std::make_shared<ConstraintProgram>(*std::move(parsed), vocabulary_, stops);
   std::lock_guard lock(mutex_);
   entries_.push_front({std::string(automaton), std::move(stops), program});

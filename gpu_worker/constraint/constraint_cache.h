@@ -20,7 +20,8 @@ class ConstraintCache {
 
   explicit ConstraintCache(std::shared_ptr<const ConstraintVocabulary> vocabulary)
       : vocabulary_(std::move(vocabulary)) {}
-  // INVALID_ARGUMENT: the bytes are no automaton that can be walked. Stop ids are within the vocabulary.
+  // INVALID_ARGUMENT: the bytes are no automaton that can be walked, or it reads a token outside the vocabulary. Stop
+  // ids are within the vocabulary.
   Result<std::shared_ptr<ConstraintProgram>> Get(std::string_view automaton, ConstraintProgram::Stops stops);
 
  private:

@@ -19,8 +19,8 @@ Status CheckNumbers(const SamplingParams& p) {
       CheckRange("temperature", p.temperature, within(p.temperature, 0, 2), "0 to 2"),
       CheckRange("top_p", p.top_p, p.top_p > 0 && p.top_p <= 1, "above 0, at most 1"),
       CheckRange("min_p", p.min_p, within(p.min_p, 0, 1), "0 to 1"),
-      CheckRange("repetition_penalty", p.repetition_penalty, p.repetition_penalty > 0 && p.repetition_penalty <= 2,
-                 "above 0, at most 2"),
+      CheckRange("repetition_penalty", p.repetition_penalty, within(p.repetition_penalty, kLeastRepetitionPenalty, 2),
+                 "0.01 to 2"),
       CheckRange("presence_penalty", p.presence_penalty, within(p.presence_penalty, -2, 2), "-2 to 2"),
       CheckRange("frequency_penalty", p.frequency_penalty, within(p.frequency_penalty, -2, 2), "-2 to 2"),
   };

@@ -61,6 +61,7 @@ TEST(WorkerMetrics, CountsWhatTheLoopTells) {
   metrics.Failed(StatusCode::kCancelled, RequestPhase::kPrefill);
   metrics.Failed(StatusCode::kDeadlineExceeded, RequestPhase::kDecode);
   metrics.Failed(StatusCode::kInvalidArgument, RequestPhase::kDecode);
+  metrics.Failed(StatusCode::kFailedPrecondition, RequestPhase::kDecode);
   metrics.Failed(StatusCode::kNotFound, RequestPhase::kDecode);  // has no series of its own
   WorkerGauges gauges;
   gauges.loop.counts.admitted = 3;
@@ -75,6 +76,7 @@ TEST(WorkerMetrics, CountsWhatTheLoopTells) {
        {"hearth_request_success_total{finish_reason=\"stop\"} 1\n", "hearth_cancelled_total{phase=\"prefill\"} 1\n",
         "hearth_request_errors_total{code=\"deadline_exceeded\"} 1\n",
         "hearth_request_errors_total{code=\"invalid_argument\"} 1\n",
+        "hearth_request_errors_total{code=\"failed_precondition\"} 1\n",
         "hearth_request_errors_total{code=\"internal\"} 1\n", "hearth_requests_running 2\n",
         "hearth_requests_waiting 1\n", "hearth_generation_tokens_total 42\n",
         "hearth_expert_bytes_total{lane=\"pcie\"} 1000\n", "hearth_cpu_tier_wait_seconds 2.5\n"}) {

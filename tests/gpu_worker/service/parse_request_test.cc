@@ -111,7 +111,7 @@ TEST(ParseGenerate, RefusesNumbersOutsideTheirRange) {
       {"temperature", [](auto& p, float v) { p.set_temperature(v); }, {-0.1f, 2.1f, nan, inf}},
       {"top_p", [](auto& p, float v) { p.set_top_p(v); }, {0, -1, 1.01f, nan}},
       {"min_p", [](auto& p, float v) { p.set_min_p(v); }, {-0.1f, 1.1f, nan}},
-      {"repetition_penalty", [](auto& p, float v) { p.set_repetition_penalty(v); }, {0, -1, 2.1f, nan}},
+      {"repetition_penalty", [](auto& p, float v) { p.set_repetition_penalty(v); }, {0, -1, 1e-38f, 0.0099f, 2.1f, nan}},
       {"presence_penalty", [](auto& p, float v) { p.set_presence_penalty(v); }, {-2.1f, 2.1f, nan}},
       {"frequency_penalty", [](auto& p, float v) { p.set_frequency_penalty(v); }, {-2.1f, 2.1f, nan}},
       {"logit_bias", [](auto& p, float v) { (*p.mutable_logit_bias())[1] = v; }, {-101, 101, nan}},
@@ -216,6 +216,10 @@ TEST(ParseGenerate, TakesAConstraint) {
   request.mutable_constraint()->set_start_after(9);
   refused("constraint.start_after");
   request.mutable_constraint()->clear_start_after();
+  Automaton never_drawn = Choice({"aa"});
+  never_drawn.AddToken(0, 100'000, 1);
+  request.mutable_constraint()->set_automaton(never_drawn.Serialize());
+  refused("constraint.automaton");
   request.mutable_constraint()->set_automaton("HAUT");
   refused("constraint.automaton");
   request.mutable_constraint()->set_automaton(std::string(kMaxAutomatonBytes + 1, 'x'));
