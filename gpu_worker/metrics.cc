@@ -151,4 +151,9 @@ void WorkerMetrics::Failed(StatusCode code, RequestPhase phase) {
   }
 }
 
+void WorkerMetrics::NotRead(const RequestSpec& spec) {
+  cancelled_[static_cast<size_t>(RequestPhase::kDecode)]->Increment();
+  LogNotRead(spec);
+}
+
 }  // namespace hearth

@@ -43,6 +43,7 @@ class WorkerMetrics final : public LoopObserver {
   void Scored(double seconds) override;
   void Ended(const RequestSpec& spec, const Outcome& outcome) override;
   void Failed(StatusCode code, RequestPhase phase) override;
+  void NotRead(const RequestSpec& spec) override;
 
  private:
   struct LaneSeries {

@@ -29,4 +29,8 @@ void LogRequest(const RequestSpec& spec, const Outcome& outcome) {
        {"decode_s", usage.decode_seconds}});
 }
 
+void LogNotRead(const RequestSpec& spec) {
+  Log(LogLevel::kInfo, "not_read", {{"request", spec.id}, {"error", "the client has stopped reading"}});
+}
+
 }  // namespace hearth

@@ -55,9 +55,11 @@ Worker::Worker(const WorkerConfig& config, std::vector<std::pair<std::string, st
   options.scheduler.write_timeout = config_.write_timeout;
   options.scheduler.paused_bytes_max = GibToBytes(config_.paused_gb);
   loop_ = std::make_unique<StepLoop>(*engine_, metrics_, std::move(options));
+  state_.OnDraining([this] { server_->SetServing(false); });
   state_.Ready(MakeParts());
   metrics_.ReadFrom([this] { return ReadGauges(); });
   server_->SetServing(true);
+  if (state_.state() == v1::WORKER_STATE_DRAINING) server_->SetServing(false);  // a Drain came between the two
   Log(LogLevel::kInfo, "ready",
       {{"address", config_.grpc_listen},
        {"model", config_.model},
@@ -114,6 +116,7 @@ void Worker::OfferConstraints(RequestLimits& limits) const {
 EngineParts Worker::MakeParts() {
   EngineParts parts;
   parts.loop = loop_.get();
+  parts.write_timeout = config_.write_timeout;
   const ModelConfig& model = model_->model();
   const Settings& settings = model_->settings();
   const LoadedModel& loaded = model_->loaded();
@@ -173,10 +176,14 @@ void Worker::Serve() {
   while (!stop_.WaitFor(kRecordEvery)) popularity_->Save(model_->experts().popularity());
   Log(LogLevel::kInfo, "draining", {{"requests", loop_->stats().unfinished}, {"timeout", config_.drain_timeout}});
   state_.Draining();
-  server_->SetServing(false);
   loop_->StartDraining(Unavailable("the worker is draining and takes no new requests"));
-  const bool finished = loop_->WaitIdle(Deadline::After(config_.drain_timeout));
-  if (!finished) Log(LogLevel::kWarning, "cut", {{"requests", loop_->stats().unfinished}});
+  // What is computed is not yet read: the streams have the same time to end.
+  const Deadline deadline = Deadline::After(config_.drain_timeout);
+  const bool finished = loop_->WaitIdle(deadline) && service_.streams().WaitNone(deadline);
+  if (!finished) {
+    Log(LogLevel::kWarning, "cut",
+        {{"requests", loop_->stats().unfinished}, {"streams", static_cast<int64_t>(service_.streams().size())}});
+  }
   loop_->Stop();
   popularity_->Save(model_->experts().popularity());
   server_->Shutdown(Deadline::After(kShutdownTime));

@@ -25,6 +25,8 @@ class Generation {
   std::optional<Output> Next() { return request_->outbox.Pop(); }
   // Idempotent; any thread.
   void Cancel();
+  // Cancels because the reader has taken nothing for too long, and counts that also when the request has ended.
+  void NotRead();
 
  private:
   StepLoop* loop_;

@@ -30,6 +30,8 @@ class LoopObserver {
   // Every request, once, with its outcome; any thread.
   virtual void Ended(const RequestSpec& /*spec*/, const Outcome& /*outcome*/) {}
   virtual void Failed(StatusCode /*code*/, RequestPhase /*phase*/) {}
+  // After Ended: the reader has not taken all outputs within the write timeout and was cut off; any thread.
+  virtual void NotRead(const RequestSpec& /*spec*/) {}
 };
 
 }  // namespace hearth

@@ -65,8 +65,11 @@ struct Request {
   const RequestSpec spec;
   Outbox outbox;
   std::atomic<bool> cancelled = false;
+  std::atomic<bool> not_read = false;  // its reader stays but takes nothing; set before `cancelled`
   std::atomic<bool> ended = false;
   Deadline::Clock::time_point submitted;
+
+  const char* why_cancelled() const { return not_read ? "the client has stopped reading" : "the client has left"; }
 };
 
 }  // namespace hearth

@@ -71,18 +71,20 @@ void Scheduler::DropDead() {
   const Time now = options_.now();
   for (const auto& request : queue_.TakeDead(now)) {
     const bool cancelled = request->cancelled.load();
-    Status status = cancelled ? Cancelled("the client has left") : DeadlineExceeded("the deadline passed while queued");
+    Status status =
+        cancelled ? Cancelled(request->why_cancelled()) : DeadlineExceeded("the deadline passed while queued");
     EndQueued(*request, std::move(status), observer_);
     on_end_(*request);
   }
   for (const auto& sequence : sequences_) {
-    const Request& request = *sequence->request;
+    Request& request = *sequence->request;
     if (request.cancelled.load()) {
-      Fail(*sequence, Cancelled("the client has left"));
+      Fail(*sequence, Cancelled(request.why_cancelled()));
     } else if (request.spec.deadline.when() <= now) {
       Fail(*sequence, DeadlineExceeded("the deadline passed after ", sequence->generated, " tokens"));
     } else if (Stalled(*sequence) && now - request.outbox.last_pop() >= options_.write_timeout) {
-      Fail(*sequence, Cancelled("the client has stopped reading"));
+      request.not_read = true;
+      Fail(*sequence, Cancelled(request.why_cancelled()));
     }
   }
   Sweep();

@@ -18,6 +18,10 @@ void Generation::Cancel() {
   if (request_ != nullptr) loop_->Cancel(*request_);
 }
 
+void Generation::NotRead() {
+  if (request_ != nullptr) loop_->NotRead(*request_);
+}
+
 StepLoop::StepLoop(StepEngine& engine, LoopObserver& observer, Options options)
     : slots_(engine.free_slots()),
       observer_(observer),
@@ -57,10 +61,19 @@ Result<Generation> StepLoop::Submit(RequestSpec spec, std::function<void()> read
 void StepLoop::Cancel(Request& request) {
   if (request.ended.load() || request.cancelled.exchange(true)) return;
   if (queue_.Remove(&request)) {
-    EndQueued(request, Cancelled("the client has left"), observer_);
+    EndQueued(request, Cancelled(request.why_cancelled()), observer_);
     Ended(request);
   } else {
     Wake();
+  }
+}
+
+void StepLoop::NotRead(Request& request) {
+  if (request.not_read.exchange(true)) return;
+  if (request.ended.load()) {
+    observer_.NotRead(request.spec);
+  } else {
+    Cancel(request);
   }
 }
 

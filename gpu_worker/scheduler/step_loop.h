@@ -39,6 +39,7 @@ class StepLoop {
   // and must not destroy the generation.
   Result<Generation> Submit(RequestSpec spec, std::function<void()> ready);
   void Cancel(Request& request);
+  void NotRead(Request& request);
 
   // Runs the function between two units of work. False when the loop is stopped or too many are waiting.
   bool Post(std::function<void()> task);

@@ -1,5 +1,6 @@
 #include "gpu_worker/service/engine_service.h"
 
+#include <algorithm>
 #include <chrono>
 #include <random>
 
@@ -47,7 +48,7 @@ grpc::ServerWriteReactor<v1::GenerateResponse>* EngineService::Generate(grpc::Ca
     return reactor;
   }
   spec->deadline = DeadlineOf(*context);
-  reactor->Begin(*(*parts)->loop, *std::move(spec));
+  reactor->Begin({*context, streams_, (*parts)->write_timeout}, *(*parts)->loop, *std::move(spec));
   return reactor;
 }
 
@@ -61,7 +62,7 @@ grpc::ServerWriteReactor<v1::ScoreResponse>* EngineService::Score(grpc::Callback
     return reactor;
   }
   spec->deadline = DeadlineOf(*context);
-  reactor->Begin(*(*parts)->loop, *std::move(spec));
+  reactor->Begin({*context, streams_, (*parts)->write_timeout}, *(*parts)->loop, *std::move(spec));
   return reactor;
 }
 
@@ -117,11 +118,14 @@ grpc::ServerUnaryReactor* EngineService::Drain(grpc::CallbackServerContext* cont
   StepLoop& loop = *parts->loop;
   state_.Draining();
   loop.StartDraining(Unavailable("the worker is draining and takes no new requests"));
-  auto* reactor = new DeferredReply(DeadlineOf(*context), [&loop, response] {
-    response->set_still_running(static_cast<uint32_t>(loop.stats().unfinished));
+  auto* reactor = new DeferredReply(DeadlineOf(*context), [this, &loop, response] {
+    // A request that has ended still runs for a client that has not read all of it; one whose client has left still
+    // runs until the step thread lets go of it.
+    const auto unfinished = static_cast<size_t>(loop.stats().unfinished);
+    response->set_still_running(static_cast<uint32_t>(std::max(unfinished, streams_.size())));
     return grpc::Status::OK;
   });
-  loop.WhenIdle([done = reactor->Handle()] { done(); });
+  loop.WhenIdle([this, done = reactor->Handle()] { streams_.WhenNone(done); });
   return reactor;
 }
 

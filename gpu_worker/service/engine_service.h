@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "gpu_worker/service/engine_state.h"
+#include "gpu_worker/service/open_streams.h"
 #include "hearth/v1/engine.grpc.pb.h"
 
 namespace hearth {
@@ -12,6 +13,9 @@ class EngineService final : public v1::Engine::CallbackService {
  public:
   // The state outlives the service and the server it is registered with.
   explicit EngineService(EngineState& state) : state_(state) {}
+
+  // Those of Generate and Score.
+  OpenStreams& streams() { return streams_; }
 
   grpc::ServerWriteReactor<v1::GenerateResponse>* Generate(grpc::CallbackServerContext* context,
                                                            const v1::GenerateRequest* request) override;
@@ -28,6 +32,7 @@ class EngineService final : public v1::Engine::CallbackService {
 
  private:
   EngineState& state_;
+  OpenStreams streams_;
 };
 
 // The numbers of GetStats.

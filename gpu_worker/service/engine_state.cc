@@ -30,7 +30,10 @@ void EngineState::Ready(EngineParts parts) {
   state_ = v1::WORKER_STATE_READY;
 }
 
-void EngineState::Draining() { state_ = v1::WORKER_STATE_DRAINING; }
+void EngineState::Draining() {
+  state_ = v1::WORKER_STATE_DRAINING;
+  if (on_draining_) on_draining_();
+}
 
 void EngineState::Failed(std::string why) {
   std::lock_guard lock(mutex_);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -17,6 +18,7 @@ namespace hearth {
 // What the service needs once the model is loaded. Everything outlives the server.
 struct EngineParts {
   StepLoop* loop = nullptr;
+  std::chrono::nanoseconds write_timeout = std::chrono::seconds(10);  // for a write that the client leaves pending
   RequestLimits limits;
   v1::ModelInfo info;  // state, load and the degraded fields are filled by the service
   // Expert cache, lanes and CPU tier; any thread.
@@ -32,6 +34,8 @@ struct EngineParts {
 // Where the worker stands. Written by the worker, read by service and metrics; thread-safe.
 class EngineState {
  public:
+  // Called by Draining(), on its thread. Set before Ready().
+  void OnDraining(std::function<void()> call) { on_draining_ = std::move(call); }
   void Progress(uint64_t done, uint64_t total);
   void Loaded(bool adopted, double seconds);
   void Ready(EngineParts parts);
@@ -52,6 +56,7 @@ class EngineState {
   v1::LoadProgress load_;
   std::unique_ptr<const EngineParts> parts_;
   std::string failure_;
+  std::function<void()> on_draining_;
 };
 
 }  // namespace hearth

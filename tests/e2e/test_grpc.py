@@ -3,6 +3,8 @@
 Needs grpcio, grpcio-reflection and protobuf (scripts/test.sh puts them into a virtual environment).
 """
 
+import signal
+import time
 import unittest
 
 try:
@@ -13,12 +15,13 @@ try:
 except ImportError as error:
     raise unittest.SkipTest(f"the Python gRPC packages are not installed: {error}")
 
-from harness import ServerTest, panel
+from harness import Server, ServerTest, panel, wait_for
 
 
-class Reflection(ServerTest):
+class Client:
     def client(self, address, service):
-        channel = grpc.insecure_channel(address)
+        # Without the probe, 64 KiB go through unread, however fast the path is.
+        channel = grpc.insecure_channel(address, [("grpc.http2.bdp_probe", 0)])
         self.addCleanup(channel.close)
         database = ProtoReflectionDescriptorDatabase(channel)
         return channel, database, DescriptorPool(database).FindServiceByName(service) if service else None
@@ -30,6 +33,8 @@ class Reflection(ServerTest):
         return kind(f"/{service.full_name}/{method}", request_serializer=lambda r: r.SerializeToString(),
                     response_deserializer=GetMessageClass(m.output_type).FromString)(request, timeout=60)
 
+
+class Reflection(Client, ServerTest):
     def test_services_are_listed(self):
         _, database, _ = self.client(self.server.worker_address, None)
         self.assertLessEqual({"hearth.v1.Engine", "grpc.health.v1.Health", "grpc.reflection.v1alpha.ServerReflection"},
@@ -69,6 +74,30 @@ class Reflection(ServerTest):
     def test_the_tier_passes_its_self_test(self):
         channel, _, tier = self.client(self.server.tier_address, "hearth.v1.CpuTier")
         self.assertTrue(self.call(channel, tier, "SelfTest", {}, False).passed)
+
+
+class Draining(Client, unittest.TestCase):
+    def test_health_says_so_at_once(self):
+        with Server(tier=False) as server:
+            channel, _, engine = self.client(server.worker_address, "hearth.v1.Engine")
+            check = channel.unary_unary("/grpc.health.v1.Health/Check")  # as bytes: reflection does not tell its messages
+            wait_for(lambda: check(b"", timeout=10) == b"\x08\x01", 10, "SERVING")
+            self.call(channel, engine, "Drain", {}, False)
+            self.assertEqual(check(b"", timeout=10), b"\x08\x02", "NOT_SERVING")
+
+    def test_a_slow_reader_gets_the_drain_timeout(self):
+        with Server(tier=False) as server:
+            channel, _, engine = self.client(server.worker_address, "hearth.v1.Engine")
+            # Fits the worker's outbox, but not what goes through unread.
+            stream = self.call(channel, engine, "Generate",
+                               {"prompt_ids": [1], "max_tokens": 1000, "top_logprobs": 20}, True)
+            next(stream)
+            wait_for(lambda: "decode_s" in server.log("worker"), 60, "all is computed, though not read")
+            server.processes["worker"].send_signal(signal.SIGTERM)
+            time.sleep(4)  # longer than what the server's shutdown itself leaves to a stream
+            self.assertEqual([e.WhichOneof("event") for e in stream][-1], "finished")
+            self.assertEqual(server.processes["worker"].wait(timeout=10), 0)
+            self.assertNotIn("cut", server.log("worker"))
 
 
 if __name__ == "__main__":

@@ -59,6 +59,7 @@ TEST(WorkerMetrics, CountsWhatTheLoopTells) {
   WorkerMetrics metrics("exact");
   metrics.Finished(FinishReason::kStop, 1);
   metrics.Failed(StatusCode::kCancelled, RequestPhase::kPrefill);
+  metrics.NotRead(RequestSpec{.id = "r", .tokens = {1}, .kind = GenerateSpec{}});
   metrics.Failed(StatusCode::kDeadlineExceeded, RequestPhase::kDecode);
   metrics.Failed(StatusCode::kInvalidArgument, RequestPhase::kDecode);
   metrics.Failed(StatusCode::kFailedPrecondition, RequestPhase::kDecode);
@@ -74,7 +75,7 @@ TEST(WorkerMetrics, CountsWhatTheLoopTells) {
   const std::string text = metrics.Expose();
   for (const char* line :
        {"hearth_request_success_total{finish_reason=\"stop\"} 1\n", "hearth_cancelled_total{phase=\"prefill\"} 1\n",
-        "hearth_request_errors_total{code=\"deadline_exceeded\"} 1\n",
+        "hearth_cancelled_total{phase=\"decode\"} 1\n", "hearth_request_errors_total{code=\"deadline_exceeded\"} 1\n",
         "hearth_request_errors_total{code=\"invalid_argument\"} 1\n",
         "hearth_request_errors_total{code=\"failed_precondition\"} 1\n",
         "hearth_request_errors_total{code=\"internal\"} 1\n", "hearth_requests_running 2\n",

@@ -2,8 +2,10 @@
 
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
+#include <grpcpp/create_channel.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <thread>
 
@@ -38,6 +40,7 @@ class EngineServiceTest : public testing::Test {
     loop_ = std::make_unique<StepLoop>(*engine_, observer_, options);
     EngineParts parts;
     parts.loop = loop_.get();
+    parts.write_timeout = write_timeout_;
     parts.limits = {.vocab_size = shape.vocab, .context = 4000};
     parts.info.set_mode("exact");
     parts.deterministic = [] { return true; };
@@ -97,7 +100,28 @@ class EngineServiceTest : public testing::Test {
   EngineService service_{state_};
   RpcServer server_;
   std::unique_ptr<v1::Engine::Stub> stub_;
-  LoopObserver observer_;
+  class Observer final : public LoopObserver {
+   public:
+    void NotRead(const RequestSpec&) override { ++not_read; }
+    void Failed(StatusCode code, RequestPhase) override { cancelled += code == StatusCode::kCancelled ? 1 : 0; }
+    std::atomic<int> not_read = 0, cancelled = 0;
+  };
+  // A client whose flow control lets 64 KiB through unread; others find out that the path takes megabytes.
+  std::unique_ptr<v1::Engine::Stub> StubWithSmallWindow() {
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+    return v1::Engine::NewStub(grpc::CreateCustomChannel("127.0.0.1:" + std::to_string(server_.port()),
+                                                         grpc::InsecureChannelCredentials(), arguments));
+  }
+  // Fits the outbox, but not such a window.
+  static v1::GenerateRequest Long() {
+    v1::GenerateRequest request = Prompt({1}, 1000);
+    request.set_top_logprobs(40);
+    return request;
+  }
+
+  std::chrono::milliseconds write_timeout_ = 10s;
+  Observer observer_;
   FakeEngine::Shape shape_;
   std::unique_ptr<FakeEngine> engine_;
   std::unique_ptr<StepLoop> loop_;
@@ -249,6 +273,40 @@ TEST_F(EngineServiceTest, ASlowReaderLosesNothing) {
   EXPECT_EQ(tokens, GreedyTokens(Greedy({1}, 3000), shape_.vocab));
 }
 
+TEST_F(EngineServiceTest, AReaderThatStaysButDoesNotReadIsCutOffThoughItsRequestHasEnded) {
+  write_timeout_ = 300ms;
+  Ready();
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + 60s);
+  const auto stub = StubWithSmallWindow();
+  auto stream = stub->Generate(&context, Long());
+  while (loop_->stats().requests_total < 1) std::this_thread::sleep_for(1ms);
+  ASSERT_TRUE(loop_->WaitIdle(Deadline::After(20s)));
+  EXPECT_TRUE(service_.streams().WaitNone(Deadline::After(10s)));
+  EXPECT_EQ(observer_.not_read, 1);
+  EXPECT_EQ(observer_.cancelled, 0) << "the request itself was done";
+  v1::GenerateResponse message;
+  while (stream->Read(&message)) {
+  }
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::CANCELLED);
+}
+
+TEST_F(EngineServiceTest, AReaderThatDoesNotReadIsCountedOnceWhileItsRequestRuns) {
+  write_timeout_ = 300ms;
+  Ready();
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + 60s);
+  v1::GenerateRequest request = Long();
+  request.set_max_tokens(3900);
+  const auto stub = StubWithSmallWindow();
+  auto stream = stub->Generate(&context, request);
+  while (loop_->stats().requests_total < 1) std::this_thread::sleep_for(1ms);
+  EXPECT_TRUE(service_.streams().WaitNone(Deadline::After(20s)));
+  EXPECT_TRUE(loop_->WaitIdle(Deadline::After(10s)));
+  EXPECT_EQ(observer_.cancelled, 1);
+  EXPECT_EQ(observer_.not_read, 0);
+}
+
 TEST_F(EngineServiceTest, ScoresInBlocks) {
   Ready();
   const auto ids = Tokens(3500, 4);
@@ -299,6 +357,34 @@ TEST_F(EngineServiceTest, DrainWaitsForWhatRuns) {
   ASSERT_TRUE(stub_->Drain(&context, {}, &response).ok());
   EXPECT_EQ(response.still_running(), 0u);
   running.join();
+}
+
+TEST_F(EngineServiceTest, DrainWaitsForWhatIsNotYetRead) {
+  Ready();
+  int told = 0;
+  state_.OnDraining([&told] { ++told; });
+  grpc::ClientContext reader;
+  reader.set_deadline(std::chrono::system_clock::now() + 60s);
+  const auto stub = StubWithSmallWindow();
+  auto stream = stub->Generate(&reader, Long());
+  while (loop_->stats().requests_total < 1) std::this_thread::sleep_for(1ms);
+  ASSERT_TRUE(loop_->WaitIdle(Deadline::After(20s)));
+  v1::DrainResponse response;
+  {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + 400ms);
+    ASSERT_TRUE(stub_->Drain(&context, {}, &response).ok());
+    EXPECT_EQ(response.still_running(), 1u);
+    EXPECT_EQ(told, 1);
+  }
+  EXPECT_FALSE(service_.streams().WaitNone(Deadline::After(50ms)));
+  v1::GenerateResponse message;
+  while (stream->Read(&message)) {
+  }
+  EXPECT_TRUE(stream->Finish().ok());
+  grpc::ClientContext context;
+  ASSERT_TRUE(stub_->Drain(&context, {}, &response).ok());
+  EXPECT_EQ(response.still_running(), 0u);
 }
 
 TEST_F(EngineServiceTest, VerifyRunsBetweenSteps) {
