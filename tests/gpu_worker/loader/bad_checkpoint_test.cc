@@ -247,10 +247,14 @@ TEST(BadCheckpoint, EmptyFilesAreNotAbsentOnes) {
 class WithoutRootsRights {
  public:
   WithoutRootsRights() : root_(::geteuid() == 0) {
-    if (root_) EXPECT_EQ(::seteuid(65534), 0);
+    if (root_) {
+      EXPECT_EQ(::seteuid(65534), 0);
+    }
   }
   ~WithoutRootsRights() {
-    if (root_) EXPECT_EQ(::seteuid(0), 0);
+    if (root_) {
+      EXPECT_EQ(::seteuid(0), 0);
+    }
   }
 
  private:
