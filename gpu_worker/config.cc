@@ -33,6 +33,7 @@ void WorkerConfig::Validate(Problems& p) const {
             "--chunk-size", chunk_size, "a multiple of 64 from 64 to 32768, or auto");
   p.Require(max_queue >= 1 && max_queue <= 65536, "--max-q-size", max_queue, "1 to 65536");
   p.Require(Unset(max_slots, max_slots >= 1), "--ec-max-slots", max_slots, "1 or more, or auto");
+  p.Require(Unset(look_ahead, look_ahead >= 0 && look_ahead <= 16), "--look-ahead", look_ahead, "0 to 16, or auto");
   const auto gib = [&](const char* flag, double value) {
     p.Require(value >= 0 && value <= 65536, flag, value, "GiB from 0 to 65536");
   };

@@ -39,6 +39,7 @@ struct WorkerConfig {
   double elastic_gb = 10;
   double stage_gb = 2.6;
   std::optional<int64_t> max_slots;
+  std::optional<int64_t> look_ahead;
   double paused_gb = 4;
   std::optional<double> assume_ram_gb;
   std::optional<double> ct_a, ct_b, ct_tzc;
@@ -128,11 +129,12 @@ struct WorkerConfig {
                      .help = "how latents and pool keys are stored; auto is f32 on the host",
                      .allowed = {"auto", "f16", "f32"}},
           kv_type);
-    visit(OptionSpec{.flag = "--act",
-                     .help = "what prefill on a GPU rounds activations of EXL3 matrices to: fp16, or the sum of two such "
-                             "numbers, for tests",
-                     .allowed = {"f16", "f16x2"}},
-          act);
+    visit(
+        OptionSpec{.flag = "--act",
+                   .help = "what prefill on a GPU rounds activations of EXL3 matrices to: fp16, or the sum of two such "
+                           "numbers, for tests",
+                   .allowed = {"f16", "f16x2"}},
+        act);
     visit(OptionSpec{.flag = "--paused-gb",
                      .help = "GiB of host memory for sequences that are paused when the pool is "
                              "dry"},
@@ -165,6 +167,10 @@ struct WorkerConfig {
                      .env = {"GLM53_EC_MAX_SLOTS"},
                      .help = "most slots of the expert cache; auto: as many as fit"},
           max_slots);
+    visit(OptionSpec{.flag = "--look-ahead",
+                     .help = "experts that decode fetches for the next layer, by its router's guess, while attention "
+                             "leaves PCIe idle; auto: 1, on the host device 0, where nothing is fetched"},
+          look_ahead);
     visit(OptionSpec{.flag = "--popularity",
                      .help = "file that records how often experts are picked and from which the expert cache is filled "
                              "at start; empty: hearth-popularity.json next to the model, none: neither"},

@@ -24,6 +24,8 @@ void AddExpertStats(const LaneSnapshot& figures, v1::EngineStats& stats) {
   cache->set_misses(figures.cache_misses);
   cache->set_admissions(figures.admissions);
   cache->set_evictions(figures.evictions);
+  cache->set_fetched_ahead(figures.ahead_fetched);
+  cache->set_used_ahead(figures.ahead_used);
   Fill(figures.picks, figures.late_picks, stats.mutable_lane_picks());
   Fill(figures.bytes, 0, stats.mutable_lane_bytes());
   v1::CpuLaneStats* tier = stats.mutable_cpu_tier();

@@ -49,6 +49,9 @@ WorkerMetrics::WorkerMetrics(const std::string& mode)
       cache_misses_(metrics_.AddCounter("hearth_expert_cache_misses_total", "Experts of decode steps not in a slot")),
       cache_admissions_(metrics_.AddCounter("hearth_expert_cache_admissions_total", "Experts that got a slot")),
       cache_evictions_(metrics_.AddCounter("hearth_expert_cache_evictions_total", "Experts that lost their slot")),
+      fetched_ahead_(metrics_.AddCounter("hearth_experts_fetched_ahead_total",
+                                         "Experts that decode fetched before their layer had picked")),
+      used_ahead_(metrics_.AddCounter("hearth_experts_used_ahead_total", "Experts of those that were then picked")),
       slots_(metrics_.AddGauge("hearth_expert_cache_slots", "Slots of the expert cache")),
       slots_lent_(metrics_.AddGauge("hearth_expert_cache_slots_lent", "Slots lent to prefill")),
       vram_(AddLane("vram")),
@@ -102,6 +105,8 @@ void WorkerMetrics::Refresh() {
   CatchUp(cache_misses_, static_cast<double>(lanes.cache_misses));
   CatchUp(cache_admissions_, static_cast<double>(lanes.admissions));
   CatchUp(cache_evictions_, static_cast<double>(lanes.evictions));
+  CatchUp(fetched_ahead_, static_cast<double>(lanes.ahead_fetched));
+  CatchUp(used_ahead_, static_cast<double>(lanes.ahead_used));
   slots_.Set(static_cast<double>(lanes.slots));
   slots_lent_.Set(static_cast<double>(lanes.slots_lent));
   const auto lane = [](LaneSeries& series, uint64_t bytes, uint64_t busy_ns) {

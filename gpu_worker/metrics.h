@@ -72,6 +72,8 @@ class WorkerMetrics final : public LoopObserver {
   Counter& cache_misses_;
   Counter& cache_admissions_;
   Counter& cache_evictions_;
+  Counter& fetched_ahead_;
+  Counter& used_ahead_;
   Gauge& slots_;
   Gauge& slots_lent_;
   LaneSeries vram_, pcie_, cpu_, staged_;

@@ -81,7 +81,8 @@ void ModelEngine::SumMemory(const ModelConfig& model, uint64_t dense_bytes, cons
                           .sequence_slots = settings_.sequences,
                           .record_bytes = home.record_stride,
                           .experts = int64_t{model.moe_layer_count()} * model.n_routed_experts,
-                          .least_slots = model.num_experts_per_tok};
+                          .least_slots = model.num_experts_per_tok,
+                          .ahead = LookAheadBuffers(config_, kernels_)};
   Result<MemoryPlan> plan = PlanMemory(needs, DeviceLimits(config_, kernels_));
   if (!plan.ok()) throw StartupError(StrCat(config_.model, ": ", plan.status().message()));
   memory_ = *std::move(plan);

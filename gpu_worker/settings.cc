@@ -130,11 +130,16 @@ MemoryLimits DeviceLimits(const WorkerConfig& config, const ChosenKernels& kerne
   return limits;
 }
 
+int LookAheadBuffers(const WorkerConfig& config, const ChosenKernels& kernels) {
+  return static_cast<int>(config.look_ahead.value_or(kernels.on_host() ? 0 : 1));
+}
+
 ExecutorOptions ExecutorSettings(const WorkerConfig& config, const MemoryPlan& plan, const ChosenKernels& kernels) {
   ExecutorOptions out;
   out.max_slots = plan.expert_slots;
   out.elastic_bytes = GibToBytes(config.elastic_gb);
   out.stage_bytes = GibToBytes(config.stage_gb);
+  out.look_ahead = LookAheadBuffers(config, kernels);
   // A forced CPU lane serves exact mode too: on the host both lanes give the same bits, and tests compare them.
   out.exact = config.exact() && !(kernels.on_host() && UsesCpuTier(config));
   if (config.cpu_lane == "always") out.cpu_lane = CpuLaneMode::kAlways;

@@ -45,6 +45,9 @@ Settings Settle(const WorkerConfig& config, const ModelConfig& model, const Chos
 // Whether a CPU tier is to be attached.
 bool UsesCpuTier(const WorkerConfig& config);
 MemoryLimits DeviceLimits(const WorkerConfig& config, const ChosenKernels& kernels);
+// Buffers for experts that are fetched ahead.
+int LookAheadBuffers(const WorkerConfig& config, const ChosenKernels& kernels);
+
 ExecutorOptions ExecutorSettings(const WorkerConfig& config, const MemoryPlan& plan, const ChosenKernels& kernels);
 
 }  // namespace hearth

@@ -27,6 +27,7 @@ LaneSnapshot Since(const LaneSnapshot& b, LaneSnapshot a) {
   a.late_picks -= b.late_picks;
   a.cache_hits -= b.cache_hits, a.cache_misses -= b.cache_misses;
   a.admissions -= b.admissions, a.evictions -= b.evictions;
+  a.ahead_fetched -= b.ahead_fetched, a.ahead_used -= b.ahead_used;
   a.cpu_jobs -= b.cpu_jobs, a.cpu_experts -= b.cpu_experts;
   a.cpu_timeouts -= b.cpu_timeouts, a.cpu_wait_ns -= b.cpu_wait_ns;
   return a;
@@ -34,15 +35,20 @@ LaneSnapshot Since(const LaneSnapshot& b, LaneSnapshot a) {
 
 void PrintLanes(const LaneSnapshot& d, double steps) {
   const double experts = static_cast<double>(d.cache_hits + d.cache_misses);
-  const double picks = static_cast<double>(d.picks.vram + d.picks.pcie + d.picks.cpu);
+  const double picks = static_cast<double>(d.picks.vram + d.picks.pcie + d.picks.cpu + d.picks.staged);
   Say("experts a step", "%.1f of %.1f picks (union factor %.3f), hit rate %.4f, admissions %.1f", experts / steps,
       picks / steps, experts / picks, static_cast<double>(d.cache_hits) / experts,
       static_cast<double>(d.admissions) / steps);
   Say("picks a step", "slots %.1f, PCIe %.1f, CPU %.1f (late %.2f)", static_cast<double>(d.picks.vram) / steps,
       static_cast<double>(d.picks.pcie) / steps, static_cast<double>(d.picks.cpu) / steps,
       static_cast<double>(d.late_picks) / steps);
-  Say("bytes a step", "slots %.3f GB, PCIe %.3f GB, CPU %.3f GB", Gb(d.bytes.vram) / steps, Gb(d.bytes.pcie) / steps,
-      Gb(d.bytes.cpu) / steps);
+  Say("bytes a step", "slots %.3f GB, PCIe %.3f GB, CPU %.3f GB, fetched ahead and used %.3f GB",
+      Gb(d.bytes.vram) / steps, Gb(d.bytes.pcie) / steps, Gb(d.bytes.cpu) / steps, Gb(d.bytes.staged) / steps);
+  if (d.ahead_fetched > 0) {
+    Say("look-ahead", "%.1f experts a step fetched, %.1f of them picked (%.3f)",
+        static_cast<double>(d.ahead_fetched) / steps, static_cast<double>(d.ahead_used) / steps,
+        static_cast<double>(d.ahead_used) / static_cast<double>(d.ahead_fetched));
+  }
   const auto rate = [](uint64_t bytes, uint64_t ns) {
     return ns == 0 ? 0 : static_cast<double>(bytes) / static_cast<double>(ns);
   };
@@ -83,6 +89,7 @@ double ResidentStep(Bench& bench, Streams& streams, bool exact, uint64_t* misses
   ExecutorOptions options = bench.Options(exact);
   options.force = ForceSource::kHit;
   options.admission = cache::Admission::kAlways;
+  options.look_ahead = 0;
   bench.engine.RestartExperts(options);
   std::vector<double> seconds;
   *misses = 0;
@@ -174,7 +181,7 @@ void MeasureDecode(Bench& bench, int count, bool exact) {
   const double resident = ResidentStep(bench, *streams, exact, &misses);
   Say("step with all experts in slots", "%.3f ms (median of %d, %llu misses in all)", resident * 1e3, kResidentSteps,
       static_cast<unsigned long long>(misses));
-  const double miss = Gb(d.bytes.pcie + d.bytes.cpu) / steps, pcie = bench.ceilings.home_many;
+  const double miss = Gb(d.bytes.pcie + d.bytes.cpu + d.bytes.staged) / steps, pcie = bench.ceilings.home_many;
   const double cpu = d.busy_ns.cpu == 0 ? 0 : static_cast<double>(d.bytes.cpu) / static_cast<double>(d.busy_ns.cpu);
   const auto limit = [&](const char* name, double rate) {
     const double best = miss / rate + resident;

@@ -36,6 +36,8 @@ OrderedJson CacheJson(const engine::EngineStats& stats) {
           {"misses", cache.misses},
           {"admissions", cache.admissions},
           {"evictions", cache.evictions},
+          {"fetched_ahead", cache.fetched_ahead},
+          {"used_ahead", cache.used_ahead},
           {"hit_rate", asked == 0 ? 0.0 : static_cast<double>(cache.hits) / static_cast<double>(asked)}};
 }
 

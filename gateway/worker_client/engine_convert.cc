@@ -176,8 +176,8 @@ EngineStats FromProto(const pb::EngineStats& from) {
   to.requests_total = from.requests_total();
   to.prompt_tokens_total = from.prompt_tokens_total();
   to.completion_tokens_total = from.completion_tokens_total();
-  to.cache = {cache.slots(),  cache.used(),       cache.lent(),     cache.hits(),
-              cache.misses(), cache.admissions(), cache.evictions()};
+  to.cache = {cache.slots(),      cache.used(),      cache.lent(),          cache.hits(),      cache.misses(),
+              cache.admissions(), cache.evictions(), cache.fetched_ahead(), cache.used_ahead()};
   to.cpu_tier = {cpu.up(),  cpu.jobs(),     cpu.experts(), cpu.timeouts(), cpu.wait_ms_per_job(),
                  cpu.isa(), cpu.selftest(), cpu.threads()};
   to.lane_picks = GetLanes(from.lane_picks());

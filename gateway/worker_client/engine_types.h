@@ -151,6 +151,7 @@ struct EngineStats {
   uint64_t requests_total = 0, prompt_tokens_total = 0, completion_tokens_total = 0;
   struct {
     uint64_t slots = 0, used = 0, lent = 0, hits = 0, misses = 0, admissions = 0, evictions = 0;
+    uint64_t fetched_ahead = 0, used_ahead = 0;
   } cache;
   struct {
     bool up = false;

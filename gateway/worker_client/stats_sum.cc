@@ -19,6 +19,8 @@ void AddCache(EngineStats& to, const EngineStats& from) {
   to.cache.misses += from.cache.misses;
   to.cache.admissions += from.cache.admissions;
   to.cache.evictions += from.cache.evictions;
+  to.cache.fetched_ahead += from.cache.fetched_ahead;
+  to.cache.used_ahead += from.cache.used_ahead;
 }
 
 void AddCpuTier(EngineStats& to, const EngineStats& from) {

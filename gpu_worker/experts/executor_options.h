@@ -24,6 +24,9 @@ struct ExecutorOptions {
   uint64_t elastic_bytes = 10 * kGiB;      // GLM53_EC_ELASTIC_GB: most that the cache lends
   uint64_t stage_bytes = GibToBytes(2.6);  // GLM53_EC_STAGE_GB: size of each of the two staging buffers, at most
 
+  // Most experts of the next layer that are fetched ahead while a layer's attention leaves the bus idle.
+  int look_ahead = 0;
+
   bool exact = false;  // the CPU lane is never used
   CpuLaneMode cpu_lane = CpuLaneMode::kAuto;
   ForceSource force = ForceSource::kNone;

@@ -11,6 +11,9 @@ namespace {
 
 // Whole decode steps without a prefill call after which a prefill counts as given up and its slots come back.
 constexpr int64_t kStepsUntilTakenBack = 4;
+// Misses of a decode layer on average, below which there is too little to look ahead for.
+constexpr double kFewMisses = 0.25;
+constexpr double kBlendMisses = 1.0 / 256;
 
 }  // namespace
 
@@ -25,6 +28,7 @@ LaneExecutor::LaneExecutor(const HomeView& home, const kernels::Backend& backend
       prefill_(home, backend, cache_, stats_, options),
       cost_(StartConstants(home, backend, options)),
       pcie_(backend),
+      ahead_(home, pcie_.backend(), options.look_ahead),
       timer_(backend),
       pcie_timer_(pcie_.backend()),
       batch_(backend, home),
@@ -36,7 +40,9 @@ LaneExecutor::LaneExecutor(const HomeView& home, const kernels::Backend& backend
 
 LaneExecutor::~LaneExecutor() = default;
 
-std::vector<LaneExecutor::MemoryPart> LaneExecutor::memory() const { return {{"expert cache", cache_.arena_bytes()}}; }
+std::vector<LaneExecutor::MemoryPart> LaneExecutor::memory() const {
+  return {{"expert cache", cache_.arena_bytes()}, {"look-ahead", ahead_.bytes()}};
+}
 
 void LaneExecutor::WarmStart(const Popularity& earlier) {
   const auto experts = static_cast<int32_t>(home_.experts());
@@ -104,13 +110,18 @@ void LaneExecutor::TouchAndAdmit(const MoeStep& step, bool admit) {
   const double tokens = static_cast<double>(step.rows) / home_.layers();
   cache::AdvanceTime(view, tokens);
   decoded_tokens_ += tokens;
+  int misses = 0;
   for (size_t g = 0; g < groups.size(); ++g) {
     const int32_t key = cache_.Key(step.moe_layer, groups[g].expert);
     slot_of_group_[g] = cache::Touch(view, key, groups[g].picks);
     picked_[static_cast<size_t>(key)] += static_cast<uint64_t>(groups[g].picks);
-    inputs_[g] = {groups[g].picks, slot_of_group_[g] >= 0, false, view.score[key]};
-    if (slot_of_group_[g] >= 0) pinned_.push_back(slot_of_group_[g]);
+    const bool resident = slot_of_group_[g] >= 0;
+    const bool ahead = !resident && ahead_.Find(step.moe_layer, groups[g].expert) != nullptr;
+    inputs_[g] = {groups[g].picks, resident, ahead, false, view.score[key]};
+    misses += resident ? 0 : 1;
+    if (resident) pinned_.push_back(slot_of_group_[g]);
   }
+  misses_ += kBlendMisses * (misses - misses_);
   const cache::Admission mode = options_.force == ForceSource::kHit ? cache::Admission::kAlways : options_.admission;
   for (size_t g = 0; admit && g < groups.size(); ++g) {
     if (inputs_[g].resident) continue;
@@ -119,6 +130,13 @@ void LaneExecutor::TouchAndAdmit(const MoeStep& step, bool admit) {
     if (inputs_[g].admitted) pinned_.push_back(slot_of_group_[g]);
   }
   cache_.CopyCounters(stats_);
+}
+
+bool LaneExecutor::WantsHints() const {
+  // A chunk's staged experts come first: a copy would stand behind gigabytes of them.
+  if (ahead_.most() == 0 || prefill_.borrowing() || misses_ < kFewMisses) return false;
+  const bool forced = options_.force == ForceSource::kPcie || options_.force == ForceSource::kCpu;
+  return !forced && (lane_ == nullptr || options_.cpu_lane != CpuLaneMode::kAlways);
 }
 
 void LaneExecutor::ChooseSources(bool cpu_up) {
@@ -132,6 +150,7 @@ void LaneExecutor::ChooseSources(bool cpu_up) {
       const uint64_t draw = random_() % 3;
       sources_[g] = draw == 0 && cpu_up                ? Source::kCpu
                     : draw == 1 && inputs_[g].resident ? Source::kHit
+                    : draw == 1 && inputs_[g].ahead    ? Source::kAhead
                                                        : Source::kPcie;
     }
   }
@@ -157,7 +176,8 @@ void LaneExecutor::PublishCpu(const MoeStep& step) {
   published_ = lane_->Publish({step.moe_layer, step.x_host, step.rows, cpu_experts_, budget});
   if (published_) return;
   for (size_t g = 0; g < sources_.size(); ++g) {
-    if (sources_[g] == Source::kCpu) sources_[g] = inputs_[g].resident ? Source::kHit : Source::kPcie;
+    if (sources_[g] != Source::kCpu) continue;
+    sources_[g] = inputs_[g].resident ? Source::kHit : inputs_[g].ahead ? Source::kAhead : Source::kPcie;
   }
 }
 
@@ -165,6 +185,7 @@ Status LaneExecutor::FinishDecode(const MoeStep& step) {
   HEARTH_CHECK(open_, "FinishDecode without BeginDecode");
   open_ = false;
   RunHits(step);
+  FetchAhead(step);
   if (published_) FinishCpu(step);
   pcie_.Join();
   cache_.Unpin(pinned_);
@@ -205,11 +226,48 @@ void LaneExecutor::RunPcie(const MoeStep& step) {
     stats_.bytes.pcie.Add(home_.record_stride());
   }
   const int experts = static_cast<int>(pcie_batch_.size());
+  AddAhead(step);
   pcie_batch_.Run(step, kernels::Phase::kDecode);
   pcie_timer_.End([this, experts](double seconds) {
     AddSeconds(stats_.busy_ns.pcie, seconds);
     cost_.ObservePcie(experts, seconds);
   });
+  pcie_.Mark();
+}
+
+// What was fetched ahead joins the misses' batch, whose stream is the one that copied it.
+void LaneExecutor::AddAhead(const MoeStep& step) {
+  for (size_t g = 0; g < sources_.size(); ++g) {
+    if (sources_[g] != Source::kAhead) continue;
+    const PickGroup& group = picks_.groups()[g];
+    const std::byte* record = ahead_.Find(step.moe_layer, group.expert);
+    if (inputs_[g].admitted) {
+      std::byte* const slot = cache_.slot(slot_of_group_[g]);
+      pcie_.backend().memory->copy(pcie_.backend().stream, slot, record, home_.record_stride());
+    }
+    pcie_batch_.Add(step, picks_, group, record);
+    stats_.picks.staged.Add(static_cast<uint64_t>(group.picks));
+    stats_.bytes.staged.Add(home_.record_stride());
+    stats_.ahead_used.Add(1);
+  }
+}
+
+// The next layer's misses, as far as its router can tell already. They cross the bus after this layer's, while the
+// next layer's attention needs none of it.
+void LaneExecutor::FetchAhead(const MoeStep& step) {
+  const PickHints& hints = step.hints;
+  if (hints.ids == nullptr || !WantsHints()) return ahead_.Forget();
+  if (hints.ready != nullptr) backend_.streams->finish(hints.ready);
+  std::vector<int32_t> experts;
+  {
+    const auto lock = cache_.Lock();
+    const cache::View view = cache_.view();
+    experts = ChooseAhead(hints.ids, hints.weights, step.rows, step.top_k, ahead_.most(), [&](int32_t expert) {
+      return view.slot_of[cache_.Key(hints.moe_layer, expert)] == cache::kNone;
+    });
+  }
+  stats_.ahead_fetched.Add(experts.size());
+  ahead_.Fetch(hints.moe_layer, std::move(experts));
 }
 
 void LaneExecutor::FinishCpu(const MoeStep& step) {

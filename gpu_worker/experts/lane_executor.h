@@ -11,6 +11,7 @@
 #include "gpu_worker/experts/expert_cache.h"
 #include "gpu_worker/experts/lane_stats.h"
 #include "gpu_worker/experts/lane_timer.h"
+#include "gpu_worker/experts/look_ahead.h"
 #include "gpu_worker/experts/moe_executor.h"
 #include "gpu_worker/experts/pick_groups.h"
 #include "gpu_worker/experts/placement.h"
@@ -32,6 +33,7 @@ class LaneExecutor : public MoeExecutor {
 
   Status BeginDecode(const MoeStep& step) override;
   Status FinishDecode(const MoeStep& step) override;
+  bool WantsHints() const override;
   Status Prefill(const MoeStep& step, int next_moe_layer, const std::function<bool()>& cancelled) override;
   std::byte* LendActivations(uint64_t bytes) override { return prefill_.LendActivations(bytes); }
   void TakeBackActivations() override { prefill_.TakeBackActivations(); }
@@ -58,6 +60,8 @@ class LaneExecutor : public MoeExecutor {
   void PublishCpu(const MoeStep& step);
   void RunHits(const MoeStep& step);
   void RunPcie(const MoeStep& step);
+  void AddAhead(const MoeStep& step);
+  void FetchAhead(const MoeStep& step);
   void FinishCpu(const MoeStep& step);
   void RunLate(const MoeStep& step);
   void CopyRows(const MoeStep& step, const float* rows);
@@ -74,6 +78,8 @@ class LaneExecutor : public MoeExecutor {
   PrefillLane prefill_;
   CostModel cost_;
   SideStream pcie_;  // misses cross PCIe beside everything else
+  LookAhead ahead_;
+  double misses_ = 0;  // of a decode layer, on average
   LaneTimer timer_, pcie_timer_;
   GroupBatch batch_, pcie_batch_;
   std::mt19937_64 random_;

@@ -19,6 +19,8 @@ LaneSnapshot Snapshot(const LaneStats& s) {
   out.cache_misses = s.cache_misses.Get();
   out.admissions = s.admissions.Get();
   out.evictions = s.evictions.Get();
+  out.ahead_fetched = s.ahead_fetched.Get();
+  out.ahead_used = s.ahead_used.Get();
   out.slots = s.slots.Get();
   out.slots_used = s.slots_used.Get();
   out.slots_lent = s.slots_lent.Get();

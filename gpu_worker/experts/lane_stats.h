@@ -22,7 +22,7 @@ struct PerLane {
   T vram{};    // cache slots
   T pcie{};    // the home, read across the link (copies into a slot on the way included)
   T cpu{};     // computed by cpu_tier
-  T staged{};  // prefill, from the staging buffers
+  T staged{};  // copied before they are needed: prefill's staging buffers, experts of decode fetched ahead
 };
 
 // What the executor counts since it started. Written by the step thread alone.
@@ -34,6 +34,7 @@ struct LaneFigures {
   T late_picks{};                  // of picks.cpu: computed again from the home
   T cache_hits{}, cache_misses{};  // experts of decode steps
   T admissions{}, evictions{};
+  T ahead_fetched{}, ahead_used{};  // experts fetched ahead, and those of them that were picked
   T slots{}, slots_used{}, slots_lent{};
   T cpu_jobs{}, cpu_experts{};
   T cpu_timeouts{};  // jobs that missed their deadline or died with their daemon

@@ -9,6 +9,16 @@
 
 namespace hearth {
 
+// What the next MoE layer will probably pick: its router applied to this layer's input. Only a hint; wrong ones cost
+// time and change no result.
+struct PickHints {
+  int moe_layer = -1;
+  // [rows, top_k] each, in host memory; whole when the backend's mark `ready` has been passed (null: now).
+  const int32_t* ids = nullptr;
+  const kernels::Real* weights = nullptr;
+  void* ready = nullptr;
+};
+
 // Runs the routed experts of one MoE layer. The graph knows only this; cache, staging, lanes and deadlines are behind.
 //
 // Every pick gets a row of its own in pick_out, so neither the source of an expert nor the order of work can change
@@ -23,6 +33,7 @@ struct MoeStep {
   int64_t rows = 0;
   int top_k = 0;
   kernels::Real* pick_out = nullptr;  // [rows, top_k, hidden]
+  PickHints hints;                    // decode; without ids where there are none
 };
 
 class MoeExecutor {
@@ -35,6 +46,9 @@ class MoeExecutor {
   // Computes hits, waits for the PCIe lane, and for the CPU lane (with its deadline and fallback). On return pick_out
   // is whole.
   virtual Status FinishDecode(const MoeStep& step) = 0;
+
+  // Whether hints for the next layer would be used in the coming decode layer; making them costs a router.
+  virtual bool WantsHints() const { return false; }
 
   // Prefill never uses the CPU lane. `next_moe_layer` (or -1) is staged while this layer computes. `cancelled` is asked
   // about every 256 MB of copying; when it says yes the call returns kCancelled.

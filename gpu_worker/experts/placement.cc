@@ -9,7 +9,7 @@ namespace {
 std::vector<size_t> Candidates(std::span<const PlacementInput> experts) {
   std::vector<size_t> order;
   for (size_t i = 0; i < experts.size(); ++i) {
-    if (!experts[i].resident && !experts[i].admitted) order.push_back(i);
+    if (!experts[i].resident && !experts[i].ahead && !experts[i].admitted) order.push_back(i);
   }
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     if (experts[a].picks != experts[b].picks) return experts[a].picks < experts[b].picks;
@@ -28,8 +28,8 @@ std::vector<Source> Place(std::span<const PlacementInput> experts, const CostCon
   std::vector<Source> sources(experts.size(), Source::kPcie);
   int hits = 0;
   for (size_t i = 0; i < experts.size(); ++i) {
-    if (!experts[i].resident) continue;
-    sources[i] = Source::kHit;
+    if (!experts[i].resident && !experts[i].ahead) continue;
+    sources[i] = experts[i].resident ? Source::kHit : Source::kAhead;
     ++hits;
   }
   if (!cpu) return sources;

@@ -35,6 +35,8 @@ Result<MemoryPlan> PlanMemory(const MemoryNeeds& needs, const MemoryLimits& limi
   if (needs.context_bytes > 0) {
     plan.rows.insert(plan.rows.begin(), {"context and driver", "and other processes", needs.context_bytes});
   }
+  const uint64_t ahead_bytes = needs.record_bytes * static_cast<uint64_t>(needs.ahead);
+  if (ahead_bytes > 0) plan.rows.push_back({"look-ahead", StrCat(needs.ahead, " experts"), ahead_bytes});
   if (limits.reserve_bytes > 0) plan.rows.push_back({"reserve", "", limits.reserve_bytes});
   uint64_t fixed = 0;
   for (const auto& row : plan.rows) fixed += row.bytes;
@@ -45,12 +47,12 @@ Result<MemoryPlan> PlanMemory(const MemoryNeeds& needs, const MemoryLimits& limi
   const int64_t fitting = needs.record_bytes == 0 ? wanted : static_cast<int64_t>(left / needs.record_bytes);
   if (fixed > limits.vram_bytes || fitting < least) {
     const uint64_t least_bytes = needs.record_bytes * static_cast<uint64_t>(least);
-    return FailedPrecondition("device memory: need ", FormatBytes(fixed + least_bytes), " (context ",
-                              FormatBytes(needs.context_bytes), ", dense weights ", FormatBytes(needs.dense_bytes),
-                              ", KV ", FormatBytes(needs.kv_bytes), ", states ", FormatBytes(state_bytes), ", reserve ",
-                              FormatBytes(limits.reserve_bytes), ", ", least, " expert slots ",
-                              FormatBytes(least_bytes), "), have ", FormatBytes(limits.vram_bytes),
-                              "; lower -cs or -ambs, or raise --vram-gb");
+    return FailedPrecondition(
+        "device memory: need ", FormatBytes(fixed + least_bytes), " (context ", FormatBytes(needs.context_bytes),
+        ", dense weights ", FormatBytes(needs.dense_bytes), ", KV ", FormatBytes(needs.kv_bytes), ", states ",
+        FormatBytes(state_bytes), ", look-ahead ", FormatBytes(ahead_bytes), ", reserve ",
+        FormatBytes(limits.reserve_bytes), ", ", least, " expert slots ", FormatBytes(least_bytes), "), have ",
+        FormatBytes(limits.vram_bytes), "; lower -cs or -ambs, or raise --vram-gb");
   }
   plan.expert_slots = std::min(wanted, fitting);
   plan.arena_bytes = needs.record_bytes * static_cast<uint64_t>(plan.expert_slots);

@@ -21,6 +21,7 @@ struct MemoryNeeds {
   uint64_t record_bytes = 0;  // of one expert
   int64_t experts = 0;        // of all layers
   int64_t least_slots = 1;    // below this nothing works
+  int64_t ahead = 0;          // experts fetched ahead, each in a buffer of record_bytes
 };
 
 struct MemoryLimits {

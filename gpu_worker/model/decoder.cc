@@ -24,12 +24,20 @@ Decoder::Decoder(const ModelConfig& config, const ModelWeights& weights, const k
       logits_(backend),
       picked_(backend.streams->make_mark()),
       picks_(backend),
-      expert_in_(backend) {
+      expert_in_(backend),
+      hinted_(backend.streams->make_mark()),
+      hint_ids_(backend),
+      hint_weights_(backend),
+      hint_ids_host_(backend),
+      hint_weights_host_(backend) {
   HEARTH_CHECK(limits.chunk_size > 0 && limits.chunk_size % kernels::kKdaBlock == 0,
                StrCat("chunk size ", limits.chunk_size, " is no multiple of ", kernels::kKdaBlock));
 }
 
-Decoder::~Decoder() { ops_.streams->release_mark(picked_); }
+Decoder::~Decoder() {
+  ops_.streams->release_mark(picked_);
+  ops_.streams->release_mark(hinted_);
+}
 
 void Decoder::BeginChunk(SequenceStore::Slot slot, std::span<const int32_t> tokens) {
   const int64_t count = static_cast<int64_t>(tokens.size());
@@ -349,17 +357,7 @@ void Decoder::Mlp(StepBuffers& b, const kernels::MlpView& w, Phase phase) {
 Status Decoder::Moe(StepBuffers& b, const LayerWeights& w, int layer, Phase phase,
                     const std::function<bool()>& cancelled) {
   const int64_t top_k = config_.num_experts_per_tok, d = config_.hidden_size;
-  ops_.router(ops_.stream, {.x = b.x.data(),
-                            .weight = w.router,
-                            .bias = w.router_bias,
-                            .rows = b.rows,
-                            .hidden = d,
-                            .experts = config_.n_routed_experts,
-                            .top_k = top_k,
-                            .scale = config_.routed_scaling_factor,
-                            .ids = b.pick_ids.data(),
-                            .weights = b.pick_weight.data(),
-                            .phase = phase});
+  Route(b, w, phase, b.pick_ids.data(), b.pick_weight.data());
   Emit("router_weights", layer, b.pick_weight.data(), b.rows, top_k);
   Done(Stage::kRouter);
   EmitIds("router_ids", layer, b.pick_ids.data(), b.rows, top_k);
@@ -367,6 +365,7 @@ Status Decoder::Moe(StepBuffers& b, const LayerWeights& w, int layer, Phase phas
   // The executor plans on the host. A decode step's rows come along, because the CPU lane reads them there.
   const int32_t* ids = b.pick_ids.data();
   const Real* x_host = b.x.data();
+  PickHints hints;
   if (!ops_.memory->is_host) {
     picks_.Grow(b.rows * top_k);
     x_host = nullptr;
@@ -379,9 +378,14 @@ Status Decoder::Moe(StepBuffers& b, const LayerWeights& w, int layer, Phase phas
     ops_.memory->copy_pieces(ops_.stream, down, x_host == nullptr ? 1 : 2);
     ids = picks_.data();
     ops_.streams->record(ops_.stream, picked_);
-    // The shared expert needs no plan: the device computes it while the host makes one.
-    if (phase == Phase::kDecode) Mlp(b, *w.shared, phase);
+    // Hints and the shared expert need no plan: the device computes them while the host makes one.
+    if (phase == Phase::kDecode) {
+      hints = Hints(b, layer + 1);
+      Mlp(b, *w.shared, phase);
+    }
     ops_.streams->finish(picked_);
+  } else if (phase == Phase::kDecode) {
+    hints = Hints(b, layer + 1);
   }
   const int moe_layer = config_.MoeIndex(layer);
   const MoeStep step{.moe_layer = moe_layer,
@@ -390,7 +394,8 @@ Status Decoder::Moe(StepBuffers& b, const LayerWeights& w, int layer, Phase phas
                      .ids = ids,
                      .rows = b.rows,
                      .top_k = static_cast<int>(top_k),
-                     .pick_out = b.pick_out.data()};
+                     .pick_out = b.pick_out.data(),
+                     .hints = hints};
   if (phase == Phase::kPrefill) {
     const int next = moe_layer + 1 < config_.moe_layer_count() ? moe_layer + 1 : -1;
     if (Status s = experts_.Prefill(step, next, cancelled); !s.ok()) return s;
@@ -414,6 +419,41 @@ Status Decoder::Moe(StepBuffers& b, const LayerWeights& w, int layer, Phase phas
                                  .y = b.y.data()});
   Done(Stage::kCombine);
   return Status::Ok();
+}
+
+void Decoder::Route(const StepBuffers& b, const LayerWeights& w, Phase phase, int32_t* ids, Real* weights) {
+  ops_.router(ops_.stream, {.x = b.x.data(),
+                            .weight = w.router,
+                            .bias = w.router_bias,
+                            .rows = b.rows,
+                            .hidden = config_.hidden_size,
+                            .experts = config_.n_routed_experts,
+                            .top_k = config_.num_experts_per_tok,
+                            .scale = config_.routed_scaling_factor,
+                            .ids = ids,
+                            .weights = weights,
+                            .phase = phase});
+}
+
+// The router of `layer` on the input of the experts before it, which attention will change only little.
+PickHints Decoder::Hints(const StepBuffers& b, int layer) {
+  if (layer == layer_count() || weights_.layers[layer].dense || !experts_.WantsHints()) return {};
+  const int64_t picks = b.rows * config_.num_experts_per_tok;
+  hint_ids_.Grow(picks);
+  hint_weights_.Grow(picks);
+  Route(b, weights_.layers[layer], Phase::kDecode, hint_ids_.data(), hint_weights_.data());
+  PickHints hints{.moe_layer = config_.MoeIndex(layer), .ids = hint_ids_.data(), .weights = hint_weights_.data()};
+  if (ops_.memory->is_host) return hints;
+  hint_ids_host_.Grow(picks);
+  hint_weights_host_.Grow(picks);
+  const kernels::CopyPiece down[] = {{hint_ids_host_.data(), hint_ids_.data(), picks * sizeof(int32_t)},
+                                     {hint_weights_host_.data(), hint_weights_.data(), picks * sizeof(Real)}};
+  ops_.memory->copy_pieces(ops_.stream, down, 2);
+  ops_.streams->record(ops_.stream, hinted_);
+  hints.ids = hint_ids_host_.data();
+  hints.weights = hint_weights_host_.data();
+  hints.ready = hinted_;
+  return hints;
 }
 
 // Every row takes the decode kernel: a row's logits are the same whether it stands alone or among 900. Blocks of rows

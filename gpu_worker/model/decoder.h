@@ -87,6 +87,8 @@ class Decoder {
                    Phase phase);
   void Mlp(StepBuffers& b, const kernels::MlpView& w, Phase phase);
   Status Moe(StepBuffers& b, const LayerWeights& w, int layer, Phase phase, const std::function<bool()>& cancelled);
+  void Route(const StepBuffers& b, const LayerWeights& w, Phase phase, int32_t* ids, kernels::Real* weights);
+  PickHints Hints(const StepBuffers& b, int layer);
   void Logits(const StepBuffers& b, int64_t begin, int64_t count, kernels::Real* logits);
   void Linear(Phase phase, const kernels::Real* x, int64_t rows, const kernels::MatrixView& w, kernels::Real* y,
               int64_t y_stride = 0);
@@ -112,6 +114,12 @@ class Decoder {
   void* const picked_;                           // a device has handed over the picks of a layer
   kernels::HostArray<int32_t> picks_;            // [rows, top_k]
   kernels::HostArray<kernels::Real> expert_in_;  // [rows, hidden], decode
+  // Decode: what the next layer will probably pick, [rows, top_k] each.
+  void* const hinted_;
+  kernels::DeviceArray<int32_t> hint_ids_;
+  kernels::DeviceArray<kernels::Real> hint_weights_;
+  kernels::HostArray<int32_t> hint_ids_host_;
+  kernels::HostArray<kernels::Real> hint_weights_host_;
 };
 
 }  // namespace hearth

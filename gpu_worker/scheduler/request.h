@@ -69,6 +69,12 @@ struct Request {
   std::atomic<bool> ended = false;
   Deadline::Clock::time_point submitted;
 
+  // gRPC cancels a call whose deadline passes, and the client's clock may say so a moment before this one does. A
+  // client that stopped reading is told so whatever its deadline.
+  bool past_deadline(Deadline::Clock::time_point now) const {
+    constexpr std::chrono::milliseconds kMoment{50};
+    return !not_read && spec.deadline.when() <= (cancelled ? now + kMoment : now);
+  }
   const char* why_cancelled() const { return not_read ? "the client has stopped reading" : "the client has left"; }
 };
 

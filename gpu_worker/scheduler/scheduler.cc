@@ -70,18 +70,17 @@ bool Scheduler::Stalled(const Sequence& sequence) const {
 void Scheduler::DropDead() {
   const Time now = options_.now();
   for (const auto& request : queue_.TakeDead(now)) {
-    const bool cancelled = request->cancelled.load();
-    Status status =
-        cancelled ? Cancelled(request->why_cancelled()) : DeadlineExceeded("the deadline passed while queued");
+    Status status = request->past_deadline(now) ? DeadlineExceeded("the deadline passed while queued")
+                                                : Cancelled(request->why_cancelled());
     EndQueued(*request, std::move(status), observer_);
     on_end_(*request);
   }
   for (const auto& sequence : sequences_) {
     Request& request = *sequence->request;
-    if (request.cancelled.load()) {
-      Fail(*sequence, Cancelled(request.why_cancelled()));
-    } else if (request.spec.deadline.when() <= now) {
+    if (request.past_deadline(now)) {
       Fail(*sequence, DeadlineExceeded("the deadline passed after ", sequence->generated, " tokens"));
+    } else if (request.cancelled.load()) {
+      Fail(*sequence, Cancelled(request.why_cancelled()));
     } else if (Stalled(*sequence) && now - request.outbox.last_pop() >= options_.write_timeout) {
       request.not_read = true;
       Fail(*sequence, Cancelled(request.why_cancelled()));

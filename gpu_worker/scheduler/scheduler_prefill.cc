@@ -55,12 +55,10 @@ void Scheduler::PrefillUnit(Sequence& sequence) {
         [this, &request] { return request.cancelled.load() || request.spec.deadline.when() <= options_.now(); });
     sequence.usage.picks += engine_.picks() - before;
     if (!status.ok()) {
-      // A layer that stopped for a cancellation or a deadline is ended by DropDead, which knows which of them it was.
       AbandonChunk();
       if (status.code() != StatusCode::kCancelled) return Fail(sequence, status);
-      const bool left = request.cancelled.load();
-      return Fail(sequence,
-                  left ? Cancelled("the client has left") : DeadlineExceeded("the deadline passed in prefill"));
+      return Fail(sequence, request.past_deadline(options_.now()) ? DeadlineExceeded("the deadline passed in prefill")
+                                                                  : Cancelled(request.why_cancelled()));
     }
     if (!engine_.chunk_done()) return;
   }

@@ -75,6 +75,15 @@ class Exactness(unittest.TestCase):
                 after = server.stats()["lanes"]["picks"]
                 self.assertGreaterEqual(after[used] - before[used], DECODED * 7 * 4 // 2, after)
 
+    def test_does_not_depend_on_what_is_fetched_ahead(self):
+        for most in ("1", "4"):
+            with self.subTest(most=most), self.start("--look-ahead", most, env={"GLM53_EC_MAX_SLOTS": "8"}) as server:
+                self.check(server)
+                cache = server.stats()["expert_cache"]
+                # 200 rows are decoded twice, and six layers have one before them that can look ahead.
+                self.assertGreater(cache["used_ahead"], DECODED * 6)
+                self.assertLessEqual(cache["used_ahead"], cache["fetched_ahead"])
+
     def test_does_not_depend_on_other_streams(self):
         items = panel()
         others = [items[n]["tokens"][: items[n]["prompt_len"]] for n in ("needle", "weather-two", "hello")]

@@ -223,7 +223,8 @@ TEST_F(OtherApi, InfoAndStatsHaveTheirFields) {
   EXPECT_EQ(stats["requests"], 11);
   EXPECT_EQ(stats["completion_tokens"], 22);
   EXPECT_EQ(stats["expert_cache"]["hit_rate"], 0.75);
-  for (const char* name : {"slots", "used", "lent", "hits", "misses", "admissions", "evictions"}) {
+  for (const char* name :
+       {"slots", "used", "lent", "hits", "misses", "admissions", "evictions", "fetched_ahead", "used_ahead"}) {
     EXPECT_TRUE(stats["expert_cache"].contains(name)) << name;
   }
   for (const char* name : {"up", "jobs", "experts", "timeouts", "wait_ms_per_job", "isa", "threads", "selftest"}) {

@@ -73,6 +73,17 @@ TEST(WorkerConfig, KnowsTheOldNames) {
   EXPECT_TRUE(options.exact);
 }
 
+TEST(Settings, LookAheadIsForDevicesUnlessAskedFor) {
+  ChosenKernels gpu = Host();
+  gpu.vram_bytes = 24 * kGiB;
+  EXPECT_EQ(LookAheadBuffers(Parse({}), Host()), 0);
+  EXPECT_EQ(LookAheadBuffers(Parse({}), gpu), 1);
+  EXPECT_EQ(LookAheadBuffers(Parse({"--look-ahead", "3"}), Host()), 3);
+  EXPECT_EQ(LookAheadBuffers(Parse({"--look-ahead", "0"}), gpu), 0);
+  EXPECT_THROW(Parse({"--look-ahead", "17"}), StartupError);
+  EXPECT_THROW(Parse({"--look-ahead", "-1"}), StartupError);
+}
+
 TEST(WorkerConfig, ReportsAllProblemsTogether) {
   try {
     Parse({"--mode", "sloppy", "-chunk_size", "100", "-ambs", "0", "--max-q-size", "0", "--ec-max-slots", "-3"});

@@ -26,7 +26,8 @@ const kernels::Backend& TestBackend() {
 // Rows of x, picks and room for the result.
 struct Step {
   std::vector<Real> x, out;
-  std::vector<int32_t> ids;
+  std::vector<int32_t> ids, hint_ids;
+  std::vector<Real> hint_weights;
   MoeStep step;
 
   Step(const HomeView& home, int layer, int64_t rows, std::mt19937& random) {
@@ -39,7 +40,18 @@ struct Step {
       ids.insert(ids.end(), picks.begin(), picks.end());
     }
     out.assign(static_cast<size_t>(rows) * kTopK * home.hidden(), -1);
-    step = {layer, x.data(), x.data(), ids.data(), rows, kTopK, out.data()};
+    step = {layer, x.data(), x.data(), ids.data(), rows, kTopK, out.data(), {}};
+  }
+
+  // Hints of which about a quarter is wrong.
+  void HintAt(const Step& next, uint32_t experts, std::mt19937& random) {
+    hint_ids = next.ids;
+    hint_weights.resize(hint_ids.size());
+    for (size_t i = 0; i < hint_ids.size(); ++i) {
+      if (random() % 4 == 0) hint_ids[i] = static_cast<int32_t>(random() % experts);
+      hint_weights[i] = static_cast<Real>(random() % 100);
+    }
+    step.hints = {next.step.moe_layer, hint_ids.data(), hint_weights.data(), nullptr};
   }
 };
 
@@ -105,6 +117,7 @@ struct Case {
   cache::Admission admission;
   CpuLaneMode cpu_lane;
   int late_percent;
+  int look_ahead = 0;
 };
 
 class LaneExecutorEqualsDirect : public ::testing::TestWithParam<Case> {};
@@ -119,6 +132,7 @@ TEST_P(LaneExecutorEqualsDirect, OnRandomStepsBitForBit) {
   options.force = c.force;
   options.admission = c.admission;
   options.cpu_lane = c.cpu_lane;
+  options.look_ahead = c.look_ahead;
   LaneExecutor executor(home, TestBackend(), options, &lane);
   std::mt19937 random(11);
   const auto layers = static_cast<int>(home.layers());
@@ -128,8 +142,11 @@ TEST_P(LaneExecutorEqualsDirect, OnRandomStepsBitForBit) {
     // 32 rows of 4 picks exceed the 16 experts of a layer and are staged; 3 rows are read from the home.
     const int64_t rows = prefill ? (round % 2 == 0 ? 32 : 3) : 1 + static_cast<int64_t>(random() % 4);
     lane.set_up(random() % 8 != 0);
+    std::vector<Step> steps;
+    for (int layer = 0; layer < layers; ++layer) steps.emplace_back(home, layer, rows, random);
     for (int layer = 0; layer < layers; ++layer) {
-      Step s(home, layer, rows, random);
+      Step& s = steps[static_cast<size_t>(layer)];
+      if (layer + 1 < layers) s.HintAt(steps[static_cast<size_t>(layer) + 1], home.experts(), random);
       if (prefill) {
         ASSERT_TRUE(executor.Prefill(s.step, layer + 1 < layers ? layer + 1 : -1, [] { return false; }).ok());
       } else {
@@ -149,6 +166,8 @@ TEST_P(LaneExecutorEqualsDirect, OnRandomStepsBitForBit) {
   const ExpertCache::Comparison verified = executor.Verify(0);
   EXPECT_EQ(verified.compared, stats.slots_used);
   EXPECT_EQ(verified.different, 0u);
+  EXPECT_LE(stats.ahead_used, stats.ahead_fetched);
+  EXPECT_EQ(stats.ahead_used > 0, c.look_ahead > 0 && c.force != ForceSource::kCpu);
   if (c.force == ForceSource::kPcie) {
     EXPECT_EQ(stats.picks.vram + stats.picks.cpu + stats.picks.staged, 0u);
   }
@@ -176,7 +195,46 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{20, ForceSource::kCpu, cache::Admission::kByFrequency, CpuLaneMode::kAuto, 0},
                       Case{20, ForceSource::kRandom, cache::Admission::kAlways, CpuLaneMode::kAuto, 30},
                       Case{20, ForceSource::kNone, cache::Admission::kByFrequency, CpuLaneMode::kAlways, 30},
+                      Case{8, ForceSource::kNone, cache::Admission::kByFrequency, CpuLaneMode::kNever, 0, 1},
+                      Case{8, ForceSource::kNone, cache::Admission::kAlways, CpuLaneMode::kNever, 0, 4},
+                      Case{20, ForceSource::kNone, cache::Admission::kByFrequency, CpuLaneMode::kAuto, 0, 3},
+                      Case{20, ForceSource::kRandom, cache::Admission::kAlways, CpuLaneMode::kAuto, 30, 4},
+                      Case{20, ForceSource::kCpu, cache::Admission::kByFrequency, CpuLaneMode::kAuto, 0, 2},
                       Case{20, ForceSource::kNone, cache::Admission::kByFrequency, CpuLaneMode::kAlways, 100}));
+
+TEST(LaneExecutor, WhatIsFetchedAheadIsReadFromItsBuffer) {
+  const TinyHome tiny({});
+  const HomeView home = tiny.view();
+  ExecutorOptions options;
+  options.max_slots = 1;
+  options.admission = cache::Admission::kNever;
+  options.look_ahead = 2;
+  LaneExecutor executor(home, TestBackend(), options, nullptr);
+  std::mt19937 random(3);
+  const auto run = [&](Step& s) {
+    ASSERT_TRUE(executor.BeginDecode(s.step).ok());
+    ASSERT_TRUE(executor.FinishDecode(s.step).ok());
+    EXPECT_TRUE(SameBits(s.out, Truth(home, s)));
+  };
+  for (int i = 0; i < 40 && !executor.WantsHints(); ++i) {
+    Step s(home, 0, 1, random);
+    run(s);
+  }
+  ASSERT_TRUE(executor.WantsHints()) << "every expert was missed";
+  Step first(home, 0, 1, random), second(home, 1, 1, random), third(home, 2, 1, random);
+  // The two picks with the largest weights are fetched, and serve the layer that the hints were for.
+  const std::vector<Real> weights = {0.1F, 0.7F, 0.2F, 0.5F};
+  first.step.hints = {1, second.ids.data(), weights.data(), nullptr};
+  run(first);
+  EXPECT_EQ(executor.stats().ahead_fetched, 2u);
+  const uint64_t pcie = executor.stats().picks.pcie;
+  run(second);
+  EXPECT_EQ(executor.stats().picks.pcie - pcie, 2u);
+  EXPECT_EQ(executor.stats().picks.staged, 2u);
+  EXPECT_EQ(executor.stats().ahead_used, 2u);
+  run(third);
+  EXPECT_EQ(executor.stats().ahead_used, 2u) << "what is in the buffers belongs to another layer";
+}
 
 TEST(LaneExecutor, ExactModeNeverAsksTheCpu) {
   const TinyHome tiny({});

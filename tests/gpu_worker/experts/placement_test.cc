@@ -12,7 +12,7 @@ double StepSeconds(const std::vector<PlacementInput>& experts, const std::vector
                    const CostConstants& c) {
   double gpu = 0, weight = 0;
   for (size_t i = 0; i < experts.size(); ++i) {
-    if (sources[i] == Source::kHit) gpu += c.t_hit;
+    if (sources[i] == Source::kHit || sources[i] == Source::kAhead) gpu += c.t_hit;
     if (sources[i] == Source::kPcie) gpu += c.t_zc;
     if (sources[i] == Source::kCpu) weight += CpuWeight(c, experts[i].picks);
   }
@@ -24,6 +24,7 @@ std::vector<PlacementInput> RandomExperts(std::mt19937& random) {
   for (PlacementInput& e : experts) {
     e.picks = 1 + static_cast<int>(random() % 4);
     e.resident = random() % 3 == 0;
+    e.ahead = !e.resident && random() % 4 == 0;
     e.admitted = !e.resident && random() % 4 == 0;
     e.score = static_cast<double>(random() % 100);
   }
@@ -40,10 +41,12 @@ TEST(Placement, EveryExpertGetsASourceThatCanServeIt) {
     for (size_t e = 0; e < experts.size(); ++e) {
       if (experts[e].resident) {
         EXPECT_EQ(sources[e], Source::kHit);
+      } else if (experts[e].ahead) {
+        EXPECT_EQ(sources[e], Source::kAhead);
       } else if (experts[e].admitted || !up) {
         EXPECT_EQ(sources[e], Source::kPcie);
       } else {
-        EXPECT_NE(sources[e], Source::kHit);
+        EXPECT_TRUE(sources[e] == Source::kPcie || sources[e] == Source::kCpu);
       }
     }
   }
@@ -58,7 +61,7 @@ TEST(Placement, AutoIsAtLeastAsQuickAsEveryOtherNumberOfCpuPicks) {
     const std::vector<Source> chosen = Place(experts, c, {CpuLaneMode::kAuto, true});
     std::vector<size_t> movable;
     for (size_t e = 0; e < experts.size(); ++e) {
-      if (!experts[e].resident && !experts[e].admitted) movable.push_back(e);
+      if (!experts[e].resident && !experts[e].ahead && !experts[e].admitted) movable.push_back(e);
     }
     std::stable_sort(movable.begin(), movable.end(),
                      [&](size_t a, size_t b) { return experts[a].picks < experts[b].picks; });
@@ -73,10 +76,10 @@ TEST(Placement, AutoIsAtLeastAsQuickAsEveryOtherNumberOfCpuPicks) {
 }
 
 TEST(Placement, ForcedModes) {
-  const std::vector<PlacementInput> experts = {{1, true}, {1, false}, {2, false, true}};
+  const std::vector<PlacementInput> experts = {{1, true}, {1, false}, {2, false, false, true}, {1, false, true}};
   const CostConstants c;
-  EXPECT_EQ(Place(experts, c, {CpuLaneMode::kAlways, true}), std::vector<Source>(3, Source::kCpu));
-  const std::vector<Source> without = {Source::kHit, Source::kPcie, Source::kPcie};
+  EXPECT_EQ(Place(experts, c, {CpuLaneMode::kAlways, true}), std::vector<Source>(4, Source::kCpu));
+  const std::vector<Source> without = {Source::kHit, Source::kPcie, Source::kPcie, Source::kAhead};
   EXPECT_EQ(Place(experts, c, {CpuLaneMode::kAlways, false}), without);
   EXPECT_EQ(Place(experts, c, {CpuLaneMode::kNever, true}), without);
 }

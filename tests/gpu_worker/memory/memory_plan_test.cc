@@ -33,6 +33,15 @@ TEST(MemoryPlan, GivesTheCacheEverythingElse) {
   }
 }
 
+TEST(MemoryPlan, BuffersOfTheLookAheadComeBeforeTheCache) {
+  MemoryNeeds needs = SomeNeeds();
+  needs.ahead = 4;
+  const auto plan = PlanMemory(needs, {.vram_bytes = 24 * kGiB, .reserve_bytes = kGiB});
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->expert_slots, 1480);
+  EXPECT_NE(plan->Table().find("look-ahead"), std::string::npos);
+}
+
 TEST(MemoryPlan, NeverHasMoreSlotsThanExpertsOrThanAsked) {
   EXPECT_EQ(PlanMemory(SomeNeeds(), {.vram_bytes = 500 * kGiB})->expert_slots, 5000);
   EXPECT_EQ(PlanMemory(SomeNeeds(), {.vram_bytes = 24 * kGiB, .max_expert_slots = 1312})->expert_slots, 1312);

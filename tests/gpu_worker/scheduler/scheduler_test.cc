@@ -253,6 +253,28 @@ TEST_F(SchedulerTest, DeadlinesEndEveryPhase) {
   ExpectNothingLeft();
 }
 
+TEST_F(SchedulerTest, ACancellationAtTheDeadlineIsADeadline) {
+  Start({.slots = 1});
+  const auto end_of = [&](std::chrono::milliseconds left, bool queued) {
+    const auto other = queued ? Submit(Greedy(Tokens(5, 2), 1000)) : nullptr;
+    if (other) RunUntil(*other, 3);
+    RequestSpec spec = Greedy(Tokens(5, 1), 1000);
+    spec.deadline = Deadline::At(now_ + left);
+    const auto request = Submit(spec);
+    if (!queued) RunUntil(*request, 3);
+    request->cancelled = true;
+    if (other) scheduler_->RunOnce();
+    if (other) other->cancelled = true;
+    RunDry();
+    return Drain(*request).outcome.status.code();
+  };
+  for (bool queued : {false, true}) {
+    EXPECT_EQ(end_of(20ms, queued), StatusCode::kDeadlineExceeded) << queued;
+    EXPECT_EQ(end_of(200ms, queued), StatusCode::kCancelled) << queued;
+  }
+  ExpectNothingLeft();
+}
+
 TEST_F(SchedulerTest, AFullOutboxPausesOnlyItsOwnGeneration) {
   Start({.pool_tokens = 8192});
   const auto slow = Submit(Greedy(Tokens(5, 1), 1500));
