@@ -169,7 +169,7 @@ struct WorkerConfig {
           max_slots);
     visit(OptionSpec{.flag = "--look-ahead",
                      .help = "experts that decode fetches for the next layer, by its router's guess, while attention "
-                             "leaves PCIe idle; auto: 1, on the host device 0, where nothing is fetched"},
+                             "leaves PCIe idle; auto: 2, on the host device 0, where nothing is fetched"},
           look_ahead);
     visit(OptionSpec{.flag = "--popularity",
                      .help = "file that records how often experts are picked and from which the expert cache is filled "

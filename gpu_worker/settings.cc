@@ -131,7 +131,7 @@ MemoryLimits DeviceLimits(const WorkerConfig& config, const ChosenKernels& kerne
 }
 
 int LookAheadBuffers(const WorkerConfig& config, const ChosenKernels& kernels) {
-  return static_cast<int>(config.look_ahead.value_or(kernels.on_host() ? 0 : 1));
+  return static_cast<int>(config.look_ahead.value_or(kernels.on_host() ? 0 : 2));
 }
 
 ExecutorOptions ExecutorSettings(const WorkerConfig& config, const MemoryPlan& plan, const ChosenKernels& kernels) {

@@ -4,21 +4,22 @@
 #   healthcheck gpu_worker    /metrics says that the model is loaded and requests are taken
 #   healthcheck cpu_tier      /metrics answers
 #   healthcheck all_in_one    /health is 200: the whole server answers
-# A second word is the port, where it is not the usual one. Where there is none, the gateway's own flags count, then in
-# all_in_one HEARTH_PORT and PORT. HEALTHCHECK_PROC stands for /proc, for tests.
+# A second word is the port, where it is not the usual one. Where there is none, the process's own flag counts, then the
+# variable that it reads: HEARTH_PORT, then PORT; HEARTH_METRICS_PORT. HEALTHCHECK_PROC stands for /proc,
+# for tests.
 set -uo pipefail
 
-# The value of a flag on the command line of the gateway that runs here; fails when it has none.
-gateway_flag() {  # FLAG
+# The value of a flag on the command line of the program that runs here; fails when it has none.
+flag_of() {  # PROGRAM FLAG
   local file words i found=1 value=""
   for file in "${HEALTHCHECK_PROC:-/proc}"/[0-9]*/cmdline; do
     words=()
     mapfile -d '' -t words <"$file" || continue
-    [[ ${words[0]:-} =~ (^|/)hearth-gateway$ ]] || continue
+    [[ ${words[0]:-} =~ (^|/)"$1"$ ]] || continue
     for ((i = 1; i < ${#words[@]}; i++)); do
       case ${words[i]} in
-        "$1") value=${words[i + 1]:-} found=0 ;;
-        "$1"=*) value=${words[i]#*=} found=0 ;;
+        "$2") value=${words[i + 1]:-} found=0 ;;
+        "$2"=*) value=${words[i]#*=} found=0 ;;
       esac
     done
     break
@@ -26,6 +27,17 @@ gateway_flag() {  # FLAG
   echo "$value"
   return $found
 }
+
+# A variable's value if it is a port: Kubernetes sets some of these names to addresses of services.
+port_in() {  # VARIABLE...
+  local name
+  for name in "$@"; do
+    [[ ${!name:-} =~ ^[0-9]+$ ]] && echo "${!name}" && return
+  done
+}
+
+gateway_port() { flag_of hearth-gateway --port || port_in HEARTH_PORT PORT; }
+metrics_port() { flag_of "$1" --metrics-port || port_in HEARTH_METRICS_PORT; }  # PROGRAM
 
 get() {  # PORT PATH -> status line, head and body
   exec 3<>"/dev/tcp/127.0.0.1/$1" || return 1
@@ -35,7 +47,7 @@ get() {  # PORT PATH -> status line, head and body
 
 get_of_gateway() {  # PORT PATH: as get()
   local port=${1:-30000} cert
-  cert=$(gateway_flag --tls-cert) || cert=${HEARTH_TLS_CERT:-}
+  cert=$(flag_of hearth-gateway --tls-cert) || cert=${HEARTH_TLS_CERT:-}
   if [ -z "$cert" ]; then
     get "$port" "$2"
   else
@@ -46,13 +58,19 @@ get_of_gateway() {  # PORT PATH: as get()
 
 case ${1:-} in
   gateway)
-    port=${2:-$(gateway_flag --port)}
+    port=${2:-$(gateway_port)}
     answer=$(get_of_gateway "$port" /health/live) && [[ $answer == HTTP/1.* ]]
     ;;
-  gpu_worker) answer=$(get "${2:-30101}" /metrics) && grep -qE '^hearth_worker_up(\{[^}]*\})? 1$' <<<"$answer" ;;
-  cpu_tier) answer=$(get "${2:-30102}" /metrics) && [[ $answer == HTTP/1.?" 200 "* ]] ;;
+  gpu_worker)
+    port=${2:-$(metrics_port hearth-gpu-worker)}
+    answer=$(get "${port:-30101}" /metrics) && grep -qE '^hearth_worker_up(\{[^}]*\})? 1$' <<<"$answer"
+    ;;
+  cpu_tier)
+    port=${2:-$(metrics_port hearth-cpu-tier)}
+    answer=$(get "${port:-30102}" /metrics) && [[ $answer == HTTP/1.?" 200 "* ]]
+    ;;
   all_in_one)
-    port=${2:-$(gateway_flag --port)} || port=${HEARTH_PORT:-${PORT:-}}
+    port=${2:-$(gateway_port)}
     # 401 and 403: a key or a host name is asked for, by a gateway that serves.
     answer=$(get_of_gateway "$port" /health) && [[ $answer =~ ^HTTP/1\..\ (200|401|403)\  ]]
     ;;

@@ -69,7 +69,6 @@ class WeightsPlanner {
     auto buffer = std::make_shared<AlignedBuffer>(tensor->bytes);
     std::byte* const data = buffer->data();
     planned_.weights.embedding_storage = std::move(buffer);
-    planned_.embedding_memory = tensor->bytes;
     planned_.memory += tensor->bytes;
     AddJob(tensor->bytes, [source = &source_, tensor, data] { FillRaw(*source, *tensor, data); });
     return data;

@@ -21,7 +21,6 @@ struct PlannedWeights {
   std::vector<Job> jobs;
   uint64_t bytes = 0;   // to read
   uint64_t memory = 0;  // set aside
-  uint64_t embedding_memory = 0;  // of that, for the embedding table
 };
 
 // Plain matrices become fp32 strips, the embedding keeps its type. `planner.source()` must outlive the jobs.

@@ -66,10 +66,22 @@ class Healthcheck(unittest.TestCase):
         for role in ("gateway", "all_in_one"):
             self.assertTrue(self.well(role, HEARTH_PORT="1", PORT="1"), role)
 
-    def test_the_port_of_all_in_one_may_be_a_variable(self):
-        self.assertTrue(self.well("all_in_one", HEARTH_PORT=self.port, PORT="1"))
-        self.assertTrue(self.well("all_in_one", PORT=self.port))
-        self.assertFalse(self.well("all_in_one", HEARTH_PORT="1", PORT=self.port))
+    def test_the_port_may_be_a_variable(self):
+        for role in ("gateway", "all_in_one"):
+            self.assertTrue(self.well(role, HEARTH_PORT=self.port, PORT="1"), role)
+            self.assertTrue(self.well(role, PORT=self.port), role)
+            self.assertFalse(self.well(role, HEARTH_PORT="1", PORT=self.port), role)
+            # Kubernetes sets such a name to the address of a service.
+            self.assertTrue(self.well(role, HEARTH_PORT="tcp://10.0.0.1:80", PORT=self.port), role)
+
+    def test_the_port_of_the_metrics_is_that_of_the_process(self):
+        for role, program in (("gpu_worker", "hearth-gpu-worker"), ("cpu_tier", "hearth-cpu-tier")):
+            self.assertTrue(self.well(role, HEARTH_METRICS_PORT=self.port), role)
+            self.assertFalse(self.well(role, HEARTH_METRICS_PORT="1"), role)
+        self.process("7", "hearth-gpu-worker", "--metrics-port", self.port)
+        self.process("8", "hearth-cpu-tier", f"--metrics-port={self.port}")
+        for role in ("gpu_worker", "cpu_tier"):
+            self.assertTrue(self.well(role, HEARTH_METRICS_PORT="1"), role)
 
     def test_tls_as_a_variable_or_a_flag_asks_for_a_connection_only(self):
         silent = self.silent_port()

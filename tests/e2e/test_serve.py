@@ -164,7 +164,7 @@ class Serve(unittest.TestCase):
             subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-days",
                             "2", "-keyout", "key.pem", "-out", "cert.pem"], cwd=folder, check=True, capture_output=True)
             with open(f"{folder}/keys", "w") as f:
-                f.write("first\nsecond\n")
+                f.write("# of team A\n\n first \nsecond\n")
             for flags in (("--tls-cert", "cert.pem", "--tls-key", "key.pem"),
                           ("--open-status=false", "--api-key", "one,two"),
                           ("--open-status=false", "--api-key-file=keys"),

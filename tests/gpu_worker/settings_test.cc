@@ -77,7 +77,7 @@ TEST(Settings, LookAheadIsForDevicesUnlessAskedFor) {
   ChosenKernels gpu = Host();
   gpu.vram_bytes = 24 * kGiB;
   EXPECT_EQ(LookAheadBuffers(Parse({}), Host()), 0);
-  EXPECT_EQ(LookAheadBuffers(Parse({}), gpu), 1);
+  EXPECT_EQ(LookAheadBuffers(Parse({}), gpu), 2);
   EXPECT_EQ(LookAheadBuffers(Parse({"--look-ahead", "3"}), Host()), 3);
   EXPECT_EQ(LookAheadBuffers(Parse({"--look-ahead", "0"}), gpu), 0);
   EXPECT_THROW(Parse({"--look-ahead", "17"}), StartupError);

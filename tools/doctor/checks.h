@@ -14,7 +14,7 @@ struct ModelNeeds {
   bool present = false;         // the checkpoint is there and reads well
   std::string problem;          // it is there and does not
   uint64_t home_bytes = 0;      // expert home; 0 when a home of this model lies there already
-  uint64_t host_bytes = 0;      // beside the home: embedding, buffers; on the host device the weights too
+  uint64_t host_bytes = 0;      // beside the home, while it loads: all other weights, buffers
   uint64_t device_bytes = 0;    // least memory of a GPU
   uint64_t download_bytes = 0;  // when it is not present: what is still to come
 };

@@ -78,6 +78,13 @@ std::optional<uint64_t> MemlockLimit(const std::optional<std::string>& limits) {
   return std::nullopt;  // "unlimited"
 }
 
+// As one word of a shell's line, whatever is in it.
+std::string ShellWord(const std::string& text) {
+  std::string word = "'";
+  for (char c : text) word += c == '\'' ? "'\\''" : std::string(1, c);
+  return word + "'";
+}
+
 std::optional<std::string> PortProblem(const std::string& host, int port) {
   try {
     ListenTcp(host, port, "--port");
@@ -92,7 +99,7 @@ std::optional<std::string> PortProblem(const std::string& host, int port) {
 HostFacts ReadHostFacts(const FactQuery& query, const std::string& root) {
   const auto read = [&](const std::string& path) { return ReadText(root + path); };
   HostFacts facts;
-  const auto listing = RunCommand(StrCat("timeout 20 ", query.nvidia_smi, " ", kGpuQuery, " 2>/dev/null"));
+  const auto listing = RunCommand(StrCat("timeout 20 ", ShellWord(query.nvidia_smi), " ", kGpuQuery, " 2>/dev/null"));
   if (!listing) {
     facts.gpu_problem = StrCat(query.nvidia_smi, " is not there or failed");
   } else if (auto gpus = ParseGpuReport(*listing); gpus.ok()) {

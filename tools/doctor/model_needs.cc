@@ -7,6 +7,7 @@
 #include "common/base/startup_error.h"
 #include "gpu_worker/loader/checkpoint.h"
 #include "gpu_worker/loader/config_reader.h"
+#include "gpu_worker/loader/device_model.h"
 #include "gpu_worker/loader/expert_home_builder.h"
 #include "gpu_worker/loader/weights_builder.h"
 
@@ -21,12 +22,15 @@ constexpr uint64_t kRealDense = 6'300'000'000;
 constexpr uint64_t kRealEmbedding = 154'880ull * 4096 * 2;
 constexpr uint64_t kRealCheckpoint = 125'300'000'000;
 
-// Beside weights and home: staging, paused sequences, libraries. And on a device: context, KV, states, a few experts.
+// Beside weights and home: staging, paused sequences, libraries. A GPU's worker gives the weights back before it needs
+// the larger buffers. And on a device: context, KV, states, a few experts.
 constexpr uint64_t kLeastBuffers = 256 * kMiB, kGpuHostBuffers = 2 * kGiB, kDeviceRest = 4 * kGiB;
 
-void AddSums(ModelNeeds& needs, uint64_t dense, uint64_t embedding, bool on_gpu) {
-  needs.host_bytes = on_gpu ? embedding + kGpuHostBuffers : dense + embedding + kLeastBuffers;
-  needs.device_bytes = on_gpu ? dense + kDeviceRest : 0;
+// `host`: what the worker sets aside for all weights but the experts' while it loads. `device`: what a GPU then takes
+// of them.
+void AddSums(ModelNeeds& needs, uint64_t host, uint64_t device, bool on_gpu) {
+  needs.host_bytes = (on_gpu ? std::max(host, kGpuHostBuffers) : host) + kLeastBuffers;
+  needs.device_bytes = on_gpu ? device + kDeviceRest : 0;
 }
 
 // While it exists, a download is under way or was cut off (deploy/images/download_model.py).
@@ -54,7 +58,7 @@ uint64_t DownloadedBytes(const fs::path& dir) {
 ModelNeeds DefaultModelNeeds(const std::string& model_dir, bool on_gpu) {
   ModelNeeds needs{.model_dir = model_dir, .home_bytes = kRealHome, .download_bytes = kRealCheckpoint};
   needs.download_bytes -= std::min(needs.download_bytes, DownloadedBytes(model_dir));
-  AddSums(needs, kRealDense, kRealEmbedding, on_gpu);
+  AddSums(needs, kRealDense + kRealEmbedding, kRealDense, on_gpu);
   return needs;
 }
 
@@ -70,12 +74,12 @@ ModelNeeds ReadModelNeeds(const std::string& model_dir, const std::string& home_
     const Result<ModelConfig> model = ParseModelConfig(checkpoint.config_text());
     if (!model.ok()) throw StartupError(StrCat(model_dir, ": ", model.status().message()));
     MatrixPlanner planner(checkpoint);
-    const uint64_t weights = PlanWeights(*model, planner).bytes;
+    const PlannedWeights planned = PlanWeights(*model, planner);
     const HomePlan home = PlanHome(*model, PlanExperts(*model, planner), checkpoint.Fingerprint());
     HomeOptions options;
     options.home_dir = home_dir;
     needs.home_bytes = HomeBytesToCome(home, options);
-    AddSums(needs, weights, 0, on_gpu);
+    AddSums(needs, planned.memory, DeviceModel::WeightBytes(*model, planned.weights), on_gpu);
   } catch (const StartupError& problem) {
     needs.problem = problem.what();
   }
