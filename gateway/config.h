@@ -87,11 +87,16 @@ struct GatewayConfig {
     visit(OptionSpec{.flag = "--max-inflight-bytes",
                      .help = "Bytes of all bodies being received and handled; what exceeds them is answered 503"},
           max_inflight_bytes);
-    visit(OptionSpec{.flag = "--header-timeout", .help = "Time for a request's head"}, header_timeout);
+    visit(OptionSpec{.flag = "--header-timeout",
+                     .help = "Time for a request's head; of a new connection from accept, with the TLS handshake"},
+          header_timeout);
     visit(OptionSpec{.flag = "--body-timeout", .help = "Time for a request's body"}, body_timeout);
-    visit(OptionSpec{.flag = "--write-timeout", .help = "Time a client may leave a write blocked"}, write_timeout);
+    visit(OptionSpec{.flag = "--write-timeout",
+                     .help = "Time in which a client must take 64 KiB of what is written to it, or all that is left"},
+          write_timeout);
     visit(OptionSpec{.flag = "--idle-timeout", .help = "Time between two requests of a connection"}, idle_timeout);
-    visit(OptionSpec{.flag = "--request-timeout", .help = "Longest a generation may take, queueing included"},
+    visit(OptionSpec{.flag = "--request-timeout",
+                     .help = "Longest a request may take, with queueing and all its scorings and generations"},
           request_timeout);
     visit(OptionSpec{.flag = "--keep-alive",
                      .help = "Longest silence of a stream: then a comment line shows that the request is alive"},

@@ -15,6 +15,7 @@ namespace {
 
 constexpr size_t kReadBytes = 16 * 1024;
 constexpr size_t kChunkLineBytes = 1024;
+constexpr int kUnsentBytes = 128 * 1024;
 
 int PollMillis(Deadline deadline) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline.Left()).count();
@@ -24,20 +25,22 @@ int PollMillis(Deadline deadline) {
 }  // namespace
 
 Connection::Connection(UniqueFd fd, const ConnectionLimits& limits, const TlsContext* tls)
-    : fd_(std::move(fd)), limits_(limits) {
+    : fd_(std::move(fd)), limits_(limits), head_deadline_(Deadline::After(limits.header_timeout)) {
   const int on = 1;
   ::setsockopt(fd_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  // With little waiting in the kernel, what a write gets rid of is what the peer takes, not megabytes at a time.
+  const int unsent = kUnsentBytes;
+  ::setsockopt(fd_.get(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
   if (tls != nullptr) tls_.emplace(*tls, fd_.get());
 }
 
 bool Connection::Handshake() {
   if (!tls_) return true;
-  const Deadline deadline = Deadline::After(limits_.header_timeout);
   while (true) {
     const IoOutcome outcome = tls_->Handshake();
     if (outcome == IoOutcome::kDone) return true;
-    if (outcome == IoOutcome::kClosed || deadline.Passed()) return false;
-    Await(outcome, deadline);
+    if (outcome == IoOutcome::kClosed || head_deadline_.Passed()) return false;
+    Await(outcome, head_deadline_);
   }
 }
 
@@ -69,16 +72,21 @@ void Connection::Await(IoOutcome wanted, Deadline deadline) {
 }
 
 bool Connection::WaitForRequest(int wake_fd, bool first) {
+  if (!first) head_deadline_ = Deadline::After(limits_.header_timeout);
   if (!buffer_.empty()) return true;
-  if (tls_ && tls_->HasPending()) return Fill(Deadline::After(limits_.header_timeout)) == ReadOutcome::kOk;
-  const Deadline deadline = Deadline::After(first ? limits_.header_timeout : limits_.idle_timeout);
+  if (tls_ && tls_->HasPending()) return Fill(head_deadline_) == ReadOutcome::kOk;
+  const Deadline deadline = first ? head_deadline_ : Deadline::After(limits_.idle_timeout);
   while (true) {
     pollfd fds[2] = {{fd_.get(), POLLIN, 0}, {wake_fd, POLLIN, 0}};
     const int ready = ::poll(fds, wake_fd >= 0 ? 2 : 1, PollMillis(deadline));
     if (ready < 0 && errno == EINTR) continue;
     if (ready <= 0) return false;
     // A request that is already here is answered even while draining: with 503.
-    if (fds[0].revents != 0) return Fill(deadline) == ReadOutcome::kOk;
+    if (fds[0].revents != 0) {
+      if (Fill(deadline) != ReadOutcome::kOk) return false;
+      if (!first) head_deadline_ = Deadline::After(limits_.header_timeout);
+      return true;
+    }
     if (fds[1].revents != 0) return false;
   }
 }
@@ -99,7 +107,6 @@ ReadOutcome Connection::Fill(Deadline deadline) {
 }
 
 ReadOutcome Connection::ReadHead(std::string& head) {
-  const Deadline deadline = Deadline::After(limits_.header_timeout);
   size_t searched = 0;
   while (true) {
     const size_t end = buffer_.find("\r\n\r\n", searched);
@@ -109,9 +116,9 @@ ReadOutcome Connection::ReadHead(std::string& head) {
       return ReadOutcome::kOk;
     }
     if (buffer_.size() > limits_.header_bytes) return ReadOutcome::kTooLarge;
-    if (deadline.Passed()) return ReadOutcome::kTimeout;
+    if (head_deadline_.Passed()) return ReadOutcome::kTimeout;
     searched = buffer_.size() < 3 ? 0 : buffer_.size() - 3;
-    if (const ReadOutcome outcome = Fill(deadline); outcome != ReadOutcome::kOk) return outcome;
+    if (const ReadOutcome outcome = Fill(head_deadline_); outcome != ReadOutcome::kOk) return outcome;
   }
 }
 
@@ -173,13 +180,19 @@ ReadOutcome Connection::ReadChunkedBody(std::string& body) {
 
 bool Connection::Write(std::string_view data) {
   if (broken_) return false;
-  const Deadline deadline = Deadline::After(limits_.write_timeout);
+  Deadline deadline = Deadline::After(limits_.write_timeout);
+  size_t taken = 0;  // since the deadline was set
   while (!data.empty()) {
     size_t sent = 0;
     const IoOutcome outcome = WriteSome(data, sent);
     if (outcome == IoOutcome::kDone) {
       data.remove_prefix(sent);
       bytes_written_ += sent;
+      taken += sent;
+      if (taken >= kLeastTaken) {
+        taken = 0;
+        deadline = Deadline::After(limits_.write_timeout);
+      }
       continue;
     }
     write_timed_out_ = outcome != IoOutcome::kClosed && deadline.Passed();

@@ -13,13 +13,18 @@
 namespace hearth::http {
 
 struct ConnectionLimits {
-  std::chrono::milliseconds header_timeout{10'000};  // from the first byte (of a new connection: from accept)
-  std::chrono::milliseconds body_timeout{60'000};    // whole body
-  std::chrono::milliseconds write_timeout{10'000};   // one blocked write
-  std::chrono::milliseconds idle_timeout{30'000};    // between requests of a connection
+  // From a request's first byte to the end of its head; of a new connection from accept, with the TLS handshake.
+  std::chrono::milliseconds header_timeout{10'000};
+  std::chrono::milliseconds body_timeout{60'000};   // whole body
+  std::chrono::milliseconds write_timeout{10'000};  // for kLeastTaken bytes of a write, or what is left of it
+  std::chrono::milliseconds idle_timeout{30'000};   // between requests of a connection
   size_t header_bytes = 64 * 1024;
   size_t body_bytes = size_t{32} << 20;
 };
+
+// What a client must take of a long write in every write timeout. The timeout alone would cut one that reads steadily;
+// any byte renewing it would let one that reads next to nothing hold a thread for days.
+constexpr size_t kLeastTaken = 64 * 1024;
 
 // How reading ended. Everything but kOk ends the connection.
 enum class ReadOutcome { kOk, kClosed, kTimeout, kTooLarge, kMalformed, kNoRoom };
@@ -31,11 +36,11 @@ class Connection {
   // `tls`: null for plain HTTP; outlives this.
   Connection(UniqueFd fd, const ConnectionLimits& limits, const TlsContext* tls = nullptr);
 
-  // The TLS handshake, within the header timeout; nothing to do without TLS. False ends the connection.
+  // The TLS handshake, within the first head's time; nothing to do without TLS. False ends the connection.
   bool Handshake();
 
-  // Waits for the first byte of a request. False when there is none: the peer closed, the idle time is over, or
-  // `wake_fd` became readable (-1: none).
+  // Waits for the first byte of a request, of a connection's `first` within the time of its head. False when there is
+  // none: the peer closed, the idle time is over, or `wake_fd` became readable (-1: none).
   bool WaitForRequest(int wake_fd, bool first);
   // Reads up to and including the empty line that ends a request's head.
   ReadOutcome ReadHead(std::string& head);
@@ -46,7 +51,7 @@ class Connection {
   // Reads a body in chunked coding, trailers dropped.
   ReadOutcome ReadChunkedBody(std::string& body);
 
-  // False once the peer left or did not take data for the write timeout.
+  // False once the peer left, or took less than kLeastTaken bytes within the write timeout and not the rest either.
   bool Write(std::string_view data);
   bool broken() const { return broken_; }
   bool write_timed_out() const { return write_timed_out_; }
@@ -69,6 +74,7 @@ class Connection {
   UniqueFd fd_;
   const ConnectionLimits& limits_;
   std::optional<TlsSession> tls_;
+  Deadline head_deadline_;
   std::string buffer_;  // received, not yet used
   std::function<bool(size_t)> admit_ = [](size_t) { return true; };
   bool broken_ = false;

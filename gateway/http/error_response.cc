@@ -17,6 +17,7 @@ struct Row {
 constexpr Row kTable[] = {
     {StatusCode::kOk, 200, "", ""},
     {StatusCode::kInvalidArgument, 400, "invalid_request_error", "invalid_value"},
+    // Means nothing else, here and from workers: clients shorten the history on this name and send it again.
     {StatusCode::kFailedPrecondition, 400, "invalid_request_error", "context_length_exceeded"},
     {StatusCode::kNotFound, 404, "invalid_request_error", "model_not_found"},
     {StatusCode::kResourceExhausted, 429, "rate_limit_error", "queue_full"},

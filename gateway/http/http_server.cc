@@ -17,6 +17,7 @@
 #include "common/log/log.h"
 #include "gateway/http/error_response.h"
 #include "gateway/http/request_head.h"
+#include "gateway/http/sse_writer.h"
 #include "gateway/http/task_threads.h"
 
 namespace hearth::http {
@@ -254,6 +255,7 @@ class HttpServer::Impl : public httplib::Server {
   void Exchange(const httplib::Request& from, httplib::Response& to) {
     const auto start = Clock::now();
     Connection& connection = *current_->connection;
+    const size_t written_before = connection.bytes_written();
     HttpRequest request;
     request.method = from.method == "HEAD" ? "GET" : from.method;
     request.path = from.path;
@@ -269,9 +271,12 @@ class HttpServer::Impl : public httplib::Server {
     response.headers.emplace_back("x-request-id", request.id);
     AddCors(options_.access, request, response);
     if (current_->must_close) const_cast<httplib::Request&>(from).set_header("Connection", "close");
-    Translate(from, std::move(response), to, [this, request = std::move(request), start, &connection](int status) {
-      LogRequest(request, status, connection, start);
-    });
+    // The stream reports its failure in the same note, and under the same id.
+    const StreamOrigin origin{request.id, request.path, request.note};
+    Translate(from, std::move(response), to, origin,
+              [this, request = std::move(request), start, written_before, &connection](int status) {
+                LogRequest(request, status, connection.bytes_written() - written_before, start);
+              });
   }
 
   HttpResponse Answer(HttpRequest& request, Connection& connection) {
@@ -320,7 +325,30 @@ class HttpServer::Impl : public httplib::Server {
     return std::nullopt;
   }
 
-  void Translate(const httplib::Request& from, HttpResponse response, httplib::Response& to,
+  // Whose stream it is.
+  struct StreamOrigin {
+    std::string id, path;
+    std::shared_ptr<RequestNote> note;
+  };
+
+  // Runs what writes a streamed body. An exception, which nothing above would catch, ends the stream as broken, after
+  // an error event where the body is one of events. False then.
+  bool RunStream(const std::function<void(BodyWriter&)>& stream, bool events, const StreamOrigin& origin,
+                 BodyWriter& writer) const {
+    try {
+      stream(writer);
+      return true;
+    } catch (const std::exception& error) {
+      Log(LogLevel::kError, "stream_failed", {{"request", origin.id}, {"path", origin.path}, {"what", error.what()}});
+    }
+    const Status failure = Internal("the gateway failed on this request; its log has the details under ", origin.id);
+    origin.note->error = failure.message();
+    options_.on_refusal(HttpStatusOf(failure.code()));
+    if (events) SseWriter(writer).Event(ErrorBody(failure));
+    return false;
+  }
+
+  void Translate(const httplib::Request& from, HttpResponse response, httplib::Response& to, StreamOrigin origin,
                  std::function<void(int)> done) {
     const int status = to.status = response.status;
     for (auto& [name, value] : response.headers) to.set_header(name, value);
@@ -349,10 +377,11 @@ class HttpServer::Impl : public httplib::Server {
       return;
     }
     Connection& connection = *current_->connection;
-    auto provider = [stream = std::move(response.stream), &connection](size_t, httplib::DataSink& sink) {
+    const bool events = response.content_type == "text/event-stream";
+    auto provider = [this, stream = std::move(response.stream), events, origin = std::move(origin), &connection](
+                        size_t, httplib::DataSink& sink) {
       SinkWriter writer(sink, connection);
-      stream(writer);
-      if (connection.broken()) return false;
+      if (!RunStream(stream, events, origin, writer) || connection.broken()) return false;
       sink.done();
       return true;
     };
@@ -364,7 +393,7 @@ class HttpServer::Impl : public httplib::Server {
     }
   }
 
-  void LogRequest(const HttpRequest& request, int status, const Connection& connection, Clock::time_point start) const {
+  void LogRequest(const HttpRequest& request, int status, size_t bytes, Clock::time_point start) const {
     const RequestNote& note = *request.note;
     // Probes, scrapes and the page's plots come every second or so and say nothing; what changes a state has its own
     // line.
@@ -375,7 +404,7 @@ class HttpServer::Impl : public httplib::Server {
          {"path", request.path},
          {"status", status},
          {"seconds", Clock::now() - start},
-         {"bytes", connection.bytes_written()},
+         {"bytes", bytes},
          {"remote", request.remote},
          {"prompt_tokens", note.prompt_tokens},
          {"completion_tokens", note.completion_tokens},

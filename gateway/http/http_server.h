@@ -17,7 +17,7 @@ struct ServerOptions {
   int port = 30000;  // 0: a free one
   size_t max_connections = 1024;
   ConnectionLimits limits;
-  int requests_per_connection = 10'000;  // the last one's response says that the connection closes
+  int requests_per_connection = 10'000;       // the last one's response says that the connection closes
   size_t inflight_bytes = size_t{256} << 20;  // of all bodies being received and handled; at least limits.body_bytes
   AccessPolicy access;
   std::string tls_cert, tls_key;  // PEM files; both empty: plain HTTP
@@ -25,7 +25,8 @@ struct ServerOptions {
   std::function<std::optional<HttpResponse>(const HttpRequest&)> refuse_early = [](const HttpRequest&) {
     return std::nullopt;
   };
-  // Told the status of each request that is refused before the handler sees it.
+  // Told the status of each request that is refused before the handler sees it, and 500 of each whose streamed body
+  // fails with an exception.
   std::function<void(int status)> on_refusal = [](int) {};
 };
 

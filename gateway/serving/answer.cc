@@ -32,10 +32,10 @@ void Stream(const Services& services, http::RequestNote& note, GenerationRun& ru
 }  // namespace
 
 http::HttpResponse RunAnswer(const Services& services, const http::HttpRequest& request,
-                             std::vector<engine::GenerateSpec> specs, bool stream, size_t prompt_tokens,
-                             std::shared_ptr<Answer> answer) {
+                             std::vector<engine::GenerateSpec> specs, Deadline deadline, bool stream,
+                             size_t prompt_tokens, std::shared_ptr<Answer> answer) {
   request.note->prompt_tokens = static_cast<int64_t>(prompt_tokens);
-  auto run = std::make_shared<GenerationRun>(services, request, std::move(specs));
+  auto run = std::make_shared<GenerationRun>(services, request, std::move(specs), deadline);
   if (const Status status = run->WaitAccepted(); !status.ok()) return Failure(services, request, status);
   if (stream) {
     http::HttpResponse response{.content_type = "text/event-stream"};

@@ -50,10 +50,10 @@ class Answer : public RunObserver {
 };
 
 // Starts the generations and answers: with an error while nothing has been sent, with an error event afterwards.
-// `prompt_tokens` is for the access log.
+// `deadline` is the whole request's, `prompt_tokens` is for the access log.
 http::HttpResponse RunAnswer(const Services& services, const http::HttpRequest& request,
-                             std::vector<engine::GenerateSpec> specs, bool stream, size_t prompt_tokens,
-                             std::shared_ptr<Answer> answer);
+                             std::vector<engine::GenerateSpec> specs, Deadline deadline, bool stream,
+                             size_t prompt_tokens, std::shared_ptr<Answer> answer);
 
 // Counts a finished choice under its reason.
 void CountFinish(GatewayMetrics& metrics, const std::string& reason);

@@ -7,7 +7,7 @@ namespace {
 
 Result<int32_t> Tag(const ReadyModel& model, const char* text) {
   if (const std::optional<int32_t> id = model.text->tokenizer.TokenId(text)) return *id;
-  return FailedPrecondition("this model's tokenizer has no ", text, ", so thinking and calls cannot be steered");
+  return InvalidArgument("this model's tokenizer has no ", text, ", so thinking and calls cannot be steered");
 }
 
 Status FindMarkup(const ReadyModel& model, grammar::MarkupIds& ids) {

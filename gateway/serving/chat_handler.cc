@@ -55,6 +55,7 @@ std::vector<int32_t> ChatStopIds(const ReadyModel& model) {
 }  // namespace
 
 http::HttpResponse HandleChat(const Services& services, const http::HttpRequest& http_request) {
+  const Deadline deadline = Deadline::After(services.request_timeout);
   if (!openai::IsJsonRequest(http_request)) return http::ErrorResponse(415, "the body must be application/json");
   Result<PreparedChat> prepared = Prepare(services, http_request);
   if (!prepared.ok()) return Failure(services, http_request, prepared.status());
@@ -76,8 +77,8 @@ http::HttpResponse HandleChat(const Services& services, const http::HttpRequest&
   const openai::ResponseHead head = NewHead(services, prepared->model, "chatcmpl-", request.model);
   const size_t prompt_tokens = prepared->ids.size();
   auto answer = std::make_shared<ChatAnswer>(services, prepared->model, head, request, prompt_tokens);
-  http::HttpResponse response =
-      RunAnswer(services, http_request, std::move(specs), request.stream.stream, prompt_tokens, std::move(answer));
+  http::HttpResponse response = RunAnswer(services, http_request, std::move(specs), deadline, request.stream.stream,
+                                          prompt_tokens, std::move(answer));
   AddIgnored(request.unknown_fields, response);
   return response;
 }

@@ -15,38 +15,22 @@ double Seconds(std::chrono::steady_clock::duration time) { return std::chrono::d
 }  // namespace
 
 GenerationRun::GenerationRun(const Services& services, const http::HttpRequest& request,
-                             std::vector<engine::GenerateSpec> specs)
+                             std::vector<engine::GenerateSpec> specs, Deadline deadline)
     : services_(services),
       request_id_(request.id),
       client_left_(request.client_left),
       specs_(std::move(specs)),
-      session_(specs_.empty() ? "" : SessionOf(request, specs_.front().session, specs_.front().prompt_ids)),
-      deadline_(Deadline::After(services.request_timeout)),
+      deadline_(deadline),
       prompt_tokens_(std::accumulate(specs_.begin(), specs_.end(), size_t{0},
                                      [](size_t sum, const auto& spec) { return sum + spec.prompt_ids.size(); })),
       choices_(specs_.size()),
-      worker_(services.workers.Pick(session_).value_or(0)) {
+      workers_(services, request.id,
+               specs_.empty() ? "" : SessionOf(request, specs_.front().session, specs_.front().prompt_ids)) {
   StartStreams();
   services_.metrics.requests_waiting.Increment(static_cast<double>(choices_.size()));
 }
 
-void GenerationRun::StartStreams() {
-  tried_.push_back(worker_);
-  streams_ = services_.workers.client(worker_).Generate(specs_, deadline_);
-}
-
-bool GenerationRun::TryAnotherWorker() {
-  services_.workers.Hint(worker_);
-  const std::optional<size_t> next = services_.workers.Pick(session_, tried_);
-  if (!next) return false;
-  Log(LogLevel::kWarning, "worker_changed",
-      {{"request", request_id_},
-       {"from", services_.workers.targets()[worker_]},
-       {"to", services_.workers.targets()[*next]}});
-  worker_ = *next;
-  StartStreams();
-  return true;
-}
+void GenerationRun::StartStreams() { streams_ = workers_.client().Generate(specs_, deadline_); }
 
 GenerationRun::~GenerationRun() {
   // Left running when the answer's head could not be sent.
@@ -85,13 +69,9 @@ bool GenerationRun::ClientLeft() {
   return client_left_();
 }
 
-Status GenerationRun::Fail(Status status) {
-  if (status.code() == StatusCode::kUnavailable) {
-    services_.workers.Hint(worker_);
-    status = Unavailable("the worker is not available: ", status.message());
-  } else if (status.code() == StatusCode::kDeadlineExceeded) {
-    status = TookTooLong(services_);
-  }
+Status GenerationRun::Fail(const Status& status) {
+  if (status.code() == StatusCode::kCancelled) return CancelledByClient(false);
+  if (status.code() == StatusCode::kUnavailable) workers_.Hint();
   for (Choice& choice : choices_) SetPhase(choice, Phase::kEnded);
   Log(LogLevel::kWarning, "generation_failed", {{"request", request_id_}, {"status", status.ToString()}});
   return status;
@@ -120,9 +100,11 @@ Status GenerationRun::WaitAccepted() {
     if (ClientLeft()) return CancelledByClient(false);
     if (!event) continue;
     if (const auto* failed = std::get_if<engine::Failed>(&event->what)) {
-      const bool untouched = accepted == 0 && failed->status.code() == StatusCode::kUnavailable;
-      if (untouched && TryAnotherWorker()) continue;
-      return Fail(failed->status);
+      const Status failure = workers_.Failure(failed->status, client_left_());
+      const bool untouched = accepted == 0 && failure.code() == StatusCode::kUnavailable;
+      if (!untouched || !workers_.Next()) return Fail(failure);
+      StartStreams();
+      continue;
     }
     Choice& choice = choices_[event->stream];
     if (!std::exchange(choice.accepted, true)) ++accepted;
@@ -202,7 +184,7 @@ Status GenerationRun::Run(RunObserver& observer) {
       EndChoice(event->stream,
                 {.by_length = finished->by_length, .stop_id = finished->stop_id, .usage = finished->usage}, observer);
     } else if (const auto* failed = std::get_if<engine::Failed>(&event->what)) {
-      return Fail(failed->status);
+      return Fail(workers_.Failure(failed->status, client_left_()));
     }
   }
   // The last write may have failed after the last event.

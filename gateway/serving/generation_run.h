@@ -8,6 +8,7 @@
 
 #include "common/base/deadline.h"
 #include "gateway/serving/services.h"
+#include "gateway/serving/worker_tries.h"
 
 namespace hearth::serving {
 
@@ -39,7 +40,9 @@ class RunObserver {
 // cancels what still runs.
 class GenerationRun {
  public:
-  GenerationRun(const Services& services, const http::HttpRequest& request, std::vector<engine::GenerateSpec> specs);
+  // Ends with kDeadlineExceeded at `deadline`.
+  GenerationRun(const Services& services, const http::HttpRequest& request, std::vector<engine::GenerateSpec> specs,
+                Deadline deadline);
   ~GenerationRun();
   GenerationRun(const GenerationRun&) = delete;
   GenerationRun& operator=(const GenerationRun&) = delete;
@@ -64,13 +67,12 @@ class GenerationRun {
     Clock::time_point first_token, last_token;
   };
 
-  // Starts every generation at a worker that has not been tried.
+  // Starts every generation at the present worker.
   void StartStreams();
-  // Before a worker has taken anything, another one can take it all. False when none is left.
-  bool TryAnotherWorker();
   std::optional<engine::Event> NextEvent();
   bool ClientLeft();
-  Status Fail(Status status);
+  // Ends every choice with what WorkerTries::Failure() made of the worker's status.
+  Status Fail(const Status& status);
   Status CancelledByClient(bool not_reading);
   void SetPhase(Choice& choice, Phase phase);
   void OnTokens(const engine::Event& event, const engine::Tokens& tokens, RunObserver& observer);
@@ -82,7 +84,6 @@ class GenerationRun {
   const std::string request_id_;
   const std::function<bool()> client_left_;
   const std::vector<engine::GenerateSpec> specs_;
-  const std::string session_;
   const Deadline deadline_;
   const Clock::time_point start_ = Clock::now();
   Clock::time_point last_look_ = start_;
@@ -90,8 +91,7 @@ class GenerationRun {
   const size_t prompt_tokens_;  // over all choices
   std::vector<Choice> choices_;
   std::deque<engine::Event> early_;  // came before the last Accepted
-  size_t worker_ = 0;
-  std::vector<size_t> tried_;
+  WorkerTries workers_;
   std::unique_ptr<engine::GenerationStreams> streams_;
 };
 

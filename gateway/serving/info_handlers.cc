@@ -1,6 +1,7 @@
 #include "gateway/serving/info_handlers.h"
 
 #include <ctime>
+#include <future>
 
 #include "common/base/version.h"
 #include "gateway/http/error_response.h"
@@ -10,6 +11,7 @@
 namespace hearth::serving {
 namespace {
 
+// For all workers together: whoever polls gives up a little later.
 constexpr std::chrono::milliseconds kStatsTime{2000};
 
 OrderedJson LoadJson(const engine::LoadProgress& load) {
@@ -170,14 +172,20 @@ http::HttpResponse HandleServerInfo(const Services& services, const http::HttpRe
 }
 
 http::HttpResponse HandleStats(const Services& services, const http::HttpRequest& request) {
-  std::vector<engine::EngineStats> answers;
-  std::string problem;
   const engine::WorkerViews views = services.workers.views();
-  OrderedJson list = OrderedJson::array();
+  // Asked at once, so that one that does not answer leaves the others their time.
+  std::vector<std::pair<size_t, std::future<Result<engine::EngineStats>>>> asked;
   for (size_t i = 0; i < views.size(); ++i) {
     // A worker that is known to be down would only cost its time. The only one is asked all the same.
     if (views.size() > 1 && !views[i]->answers) continue;
-    Result<engine::EngineStats> stats = services.workers.client(i).GetStats(kStatsTime);
+    asked.emplace_back(
+        i, std::async(std::launch::async, [&services, i] { return services.workers.client(i).GetStats(kStatsTime); }));
+  }
+  std::vector<engine::EngineStats> answers;
+  std::string problem;
+  OrderedJson list = OrderedJson::array();
+  for (auto& [i, answer] : asked) {
+    Result<engine::EngineStats> stats = answer.get();
     if (!stats.ok()) {
       problem = stats.status().message();
       continue;

@@ -17,16 +17,15 @@ using serving::ReadyModel;
 using serving::Services;
 using serving::WireText;
 
-// Numbers that one response may list.
-constexpr size_t kMaxScoreEntries = 4'000'000;
-
 struct Prepared {
+  Deadline deadline;
   GenerateRequest request;
   ReadyModel model;
   std::vector<int32_t> ids;
 };
 
 Result<Prepared> Prepare(const Services& services, const http::HttpRequest& http_request) {
+  const Deadline deadline = Deadline::After(services.request_timeout);
   Result<OrderedJson> body = openai::ParseBody(http_request.body);
   if (!body.ok()) return body.status();
   Result<GenerateRequest> request = ParseGenerateRequest(*body, services.strict);
@@ -53,7 +52,7 @@ Result<Prepared> Prepare(const Services& services, const http::HttpRequest& http
     return InvalidArgument("decode_from is ", request->decode_from, ", the prompt has ", ids.size(), " tokens")
         .WithParam("decode_from");
   }
-  return Prepared{*std::move(request), *std::move(model), std::move(ids)};
+  return Prepared{deadline, *std::move(request), *std::move(model), std::move(ids)};
 }
 
 // Scores the prompt and puts the lists into `meta`. `output_ids` gets the best id after the last token.
@@ -68,10 +67,10 @@ Status ScorePrompt(const Services& services, const http::HttpRequest& http_reque
                          .hashes = request.logits_hash};
   const uint32_t first_row = FirstRow(shape);
   const size_t entries = (count - first_row) * (size_t{request.top_logprobs} + request.chosen_ids.size() + 1);
-  if (entries > kMaxScoreEntries) {
-    return InvalidArgument("the response would list ", entries, " log-probabilities, at most ", kMaxScoreEntries,
-                           "; raise logprob_start_len or ask for fewer a row")
-        .WithParam("logprob_start_len");
+  if (Status status =
+          serving::CheckScoreEntries(entries, "logprob_start_len", "raise logprob_start_len or ask for fewer a row");
+      !status.ok()) {
+    return status;
   }
   const engine::ScoreSpec spec{.request_id = http_request.id,
                                .ids = prepared.ids,
@@ -81,7 +80,7 @@ Status ScorePrompt(const Services& services, const http::HttpRequest& http_reque
                                .decode = request.decode_path,
                                .decode_from = request.decode_path ? request.decode_from : 0,
                                .logits_hash = request.logits_hash};
-  Result<std::vector<engine::ScoreRow>> rows = serving::ScoreRows(services, http_request, spec);
+  Result<std::vector<engine::ScoreRow>> rows = serving::ScoreRows(services, http_request, spec, prepared.deadline);
   if (!rows.ok()) return rows.status();
   if (rows->back().top.empty()) return Internal("the worker's last row names no token");
   AddScoreLists(shape, prepared.ids, *rows, meta);
@@ -128,8 +127,8 @@ http::HttpResponse Generate(const Services& services, const http::HttpRequest& h
   spec.logits_hash = request.logits_hash;
   auto answer = std::make_shared<GenerateAnswer>(services, prepared.model, request, prepared.ids.size(),
                                                  http_request.id, std::move(input_lists));
-  return serving::RunAnswer(services, http_request, {std::move(spec)}, request.stream, prepared.ids.size(),
-                            std::move(answer));
+  return serving::RunAnswer(services, http_request, {std::move(spec)}, prepared.deadline, request.stream,
+                            prepared.ids.size(), std::move(answer));
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ class ConstraintProgress {
   explicit ConstraintProgress(const ConstraintSpec& spec);
 
   // The ids that may come next; null: all of them. Valid until the next call to any generation of the program. An empty
-  // mask where can_end() holds means that the generation is complete. Errors: FAILED_PRECONDITION when no mask can be
+  // mask where can_end() holds means that the generation is complete. Errors: INVALID_ARGUMENT when no mask can be
   // made, INTERNAL when nothing may come and the text cannot end.
   Result<const TokenMask*> Mask();
   // Takes a drawn or forced id. INVALID_ARGUMENT when the constraint does not admit it; then the generation must end.

@@ -6,8 +6,9 @@ namespace hearth {
 namespace {
 
 Status TooMuch() {
-  return FailedPrecondition("the constraint is too ambiguous: a token mask would take more than ",
-                            TokenMasker::kMaxWork, " steps");
+  return InvalidArgument("the constraint is too ambiguous: a token mask would take more than ", TokenMasker::kMaxWork,
+                         " steps")
+      .WithParam("constraint");
 }
 
 }  // namespace

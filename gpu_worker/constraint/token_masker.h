@@ -42,7 +42,7 @@ class TokenMasker {
   explicit TokenMasker(std::shared_ptr<const ConstraintVocabulary> vocabulary);
 
   // Sets the bits of all ordinary and added tokens that the walker survives, and no other. What the space learns stays
-  // in it. FAILED_PRECONDITION: the automaton is too ambiguous for a mask in bounded time.
+  // in it. INVALID_ARGUMENT: the automaton is too ambiguous for a mask in bounded time.
   Status Fill(const AutomatonWalker& walker, TokenMask& mask);
 
  private:

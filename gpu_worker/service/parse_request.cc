@@ -67,7 +67,7 @@ Result<ForcedAfter> ParseForced(const v1::ForcedAfter& in, int32_t vocab_size) {
 Result<ConstraintSpec> ParseConstraint(const v1::GenerateRequest& request, const RequestLimits& limits) {
   const v1::Constraint& in = request.constraint();
   if (limits.constraints == nullptr) {
-    return FailedPrecondition("constraints are not offered: ", limits.no_constraints).WithParam("constraint");
+    return InvalidArgument("constraints are not offered: ", limits.no_constraints).WithParam("constraint");
   }
   if (in.automaton().size() > kMaxAutomatonBytes) {
     return InvalidArgument("constraint.automaton has ", in.automaton().size(), " bytes, at most ", kMaxAutomatonBytes,

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <set>
 #include <thread>
 
 #include "common/base/startup_error.h"
@@ -156,10 +157,10 @@ TEST_F(Server, TheLastRequestOfAConnectionIsToldSo) {
 
 TEST_F(Server, OnlyTheExpectHeaderAsksToContinue) {
   Start();
-  for (const auto& [head, asks] : std::initializer_list<std::pair<const char*, bool>>{
-           {"HTTP/1.1\r\nexpect:\t100-Continue \r\n", true},
-           {"HTTP/1.1\r\nX-Foo: 100-continue\r\n", false},
-           {"HTTP/1.0\r\nExpect: 100-continue\r\n", false}}) {
+  for (const auto& [head, asks] :
+       std::initializer_list<std::pair<const char*, bool>>{{"HTTP/1.1\r\nexpect:\t100-Continue \r\n", true},
+                                                           {"HTTP/1.1\r\nX-Foo: 100-continue\r\n", false},
+                                                           {"HTTP/1.0\r\nExpect: 100-continue\r\n", false}}) {
     HttpProbe probe(server_->port());
     probe.Send(std::string("POST /echo ") + head + "Content-Length: 2\r\n\r\nok");
     EXPECT_EQ(probe.ReadSome(12), asks ? "HTTP/1.1 100" : "HTTP/1.1 200") << head;
@@ -267,6 +268,26 @@ TEST_F(Server, DribbledHeadAndBodyAreCut) {
   EXPECT_TRUE(silent.WaitClosed());
 }
 
+TEST_F(Server, ANewConnectionHasOneTimeForItsFirstHead) {
+  options_.limits.header_timeout = 2s;
+  Start();
+  const auto start = std::chrono::steady_clock::now();
+  HttpProbe probe(server_->port());
+  std::this_thread::sleep_for(1500ms);
+  probe.Send("GET /hello HTTP/1.1\r\n");
+  EXPECT_EQ(probe.Receive().status, 408);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 3s) << "the first byte gave no further time";
+  // The next head has a time of its own.
+  HttpProbe kept(server_->port());
+  kept.Send("GET /hello HTTP/1.1\r\n\r\n");
+  EXPECT_EQ(kept.Receive().status, 200);
+  std::this_thread::sleep_for(1500ms);
+  kept.Send("GET /hello HTTP/1.1\r\n");
+  std::this_thread::sleep_for(1s);
+  kept.Send("\r\n");
+  EXPECT_EQ(kept.Receive().status, 200);
+}
+
 TEST_F(Server, SeesItsClientLeaveWhileTheHandlerWaits) {
   Start();
   HttpProbe probe(server_->port());
@@ -284,6 +305,100 @@ TEST_F(Server, CutsAReaderThatDoesNotRead) {
   probe.Send("GET /stream HTTP/1.1\r\n\r\n");
   EXPECT_TRUE(Eventually([this] { return ended_ == 1; }));
   EXPECT_TRUE(timed_out_);
+}
+
+TEST_F(Server, ALongAnswerMayTakeLongerThanTheWriteTimeoutForAReader) {
+  options_.limits.write_timeout = 500ms;
+  const std::string body(16 << 20, 'x');
+  router_.Add("GET", "/long", [&](const HttpRequest&) { return HttpResponse{.body = body}; });
+  Start();
+  HttpProbe probe(server_->port(), 65536);
+  probe.Send("GET /long HTTP/1.1\r\nConnection: close\r\n\r\n");
+  const auto start = std::chrono::steady_clock::now();
+  size_t got = 0, pause_at = 128 << 10;
+  for (std::string some; !(some = probe.ReadSome()).empty(); got += some.size()) {
+    if (got < pause_at) continue;
+    pause_at += 128 << 10;
+    std::this_thread::sleep_for(20ms);
+  }
+  EXPECT_GT(got, body.size());
+  EXPECT_GT(std::chrono::steady_clock::now() - start, 3 * options_.limits.write_timeout);
+}
+
+TEST_F(Server, CutsAReaderThatTakesNextToNothingOfALongAnswer) {
+  options_.limits.write_timeout = 300ms;
+  std::atomic<int> cut{0};
+  router_.Add("GET", "/long", [&](const HttpRequest&) {
+    HttpResponse response{.content_type = "text/event-stream"};
+    response.stream = [&](BodyWriter& writer) {
+      cut = writer.Write(std::string(16 << 20, 'x')) ? -1 : writer.timed_out() ? 1 : -2;
+    };
+    return response;
+  });
+  Start();
+  HttpProbe probe(server_->port(), 4096);
+  probe.Send("GET /long HTTP/1.1\r\n\r\n");
+  // Some bytes in every timeout, but few.
+  EXPECT_TRUE(Eventually([&] {
+    std::this_thread::sleep_for(20ms);
+    for (int i = 0; i < 2 && cut == 0; ++i) probe.ReadSome(1024);
+    return cut != 0;
+  }));
+  EXPECT_EQ(cut, 1);
+}
+
+TEST_F(Server, AStreamThatThrowsEndsBrokenAndTheServerServesOn) {
+  std::atomic<int> told{0};
+  options_.on_refusal = [&](int status) { told = status; };
+  for (const char* type : {"text/event-stream", "text/plain"}) {
+    router_.Add("GET", StrCat("/throws/", type), [type](const HttpRequest&) {
+      HttpResponse response{.content_type = type};
+      response.stream = [](BodyWriter& body) {
+        body.Write("data: 1\n\n");
+        throw std::runtime_error("bug");
+      };
+      return response;
+    });
+  }
+  Start();
+  const auto all = [this](const std::string& path) {
+    HttpProbe probe(server_->port());
+    probe.Send("GET " + path + " HTTP/1.1\r\n\r\n");
+    std::string text;
+    for (std::string some; !(some = probe.ReadSome()).empty();) text += some;
+    return text;
+  };
+  const std::string events = all("/throws/text/event-stream");
+  EXPECT_NE(events.find("data: 1\n\n"), std::string::npos) << events;
+  EXPECT_NE(events.find("data: {\"error\":"), std::string::npos) << events;
+  EXPECT_FALSE(events.ends_with("0\r\n\r\n")) << "a last chunk would say that the body is whole";
+  EXPECT_EQ(told, 500);
+  const std::string plain = all("/throws/text/plain");
+  EXPECT_NE(plain.find("data: 1\n\n"), std::string::npos) << plain;
+  EXPECT_EQ(plain.find("error"), std::string::npos) << plain;
+  EXPECT_FALSE(plain.ends_with("0\r\n\r\n"));
+  EXPECT_EQ(Fetch(server_->port(), "GET", "/hello").status, 200);
+}
+
+TEST_F(Server, TheLogCountsTheBytesOfEachRequest) {
+  Start();
+  SetLogLevel(LogLevel::kInfo);
+  ::testing::internal::CaptureStderr();
+  HttpProbe probe(server_->port());
+  for (int i = 0; i < 3; ++i) {
+    probe.Send("POST /echo HTTP/1.1\r\nx-request-id: a\r\nContent-Length: 2\r\n\r\nok");
+    EXPECT_EQ(probe.Receive().status, 200);
+  }
+  probe.Close();
+  EXPECT_TRUE(Eventually([this] { return server_->open_connections() == 0; }));
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  std::set<std::string> sizes;
+  size_t lines = 0;
+  for (size_t at = 0; (at = log.find(" bytes=", at)) != std::string::npos; ++at, ++lines) {
+    sizes.insert(log.substr(at, log.find(' ', at + 1) - at));
+  }
+  EXPECT_EQ(lines, 3u) << log;
+  EXPECT_EQ(sizes.size(), 1u) << log;
 }
 
 TEST_F(Server, StreamEndsWhenTheClientLeaves) {

@@ -107,7 +107,7 @@ TEST_F(Lifecycle, AWorkerLostWhileScoringGives503) {
     EXPECT_TRUE(reply.headers.contains("retry-after"));
     const Json error = Json::parse(reply.body)["error"];
     EXPECT_EQ(error["type"], "server_error");
-    EXPECT_NE(error["message"].get<std::string>().find("the worker is not available: "), std::string::npos) << error;
+    EXPECT_NE(error["message"].get<std::string>().find("the worker "), std::string::npos) << error;
   }
   EXPECT_EQ(Metric("hearth_cancelled_total{phase=\"prefill\"}"), "0");
 }
@@ -225,6 +225,51 @@ TEST_F(Lifecycle, FailureInMidStreamIsAnErrorEvent) {
   const Json error = Json::parse(events.at(events.size() - 2))["error"];
   EXPECT_EQ(error["message"], "the device failed");
   EXPECT_EQ(events.back(), "[DONE]");
+}
+
+TEST_F(Lifecycle, AGenerationThatTheWorkerCancelsIsAnErrorOfTheWorker) {
+  director_ = [](const engine::GenerateSpec&) {
+    Script script = Saying("one two");
+    script.break_after_chunks = Cancelled("the client has stopped reading");
+    return script;
+  };
+  Start();
+  const std::string message = "the worker ended the request: the client has stopped reading";
+  Json request = Chat("Hi");
+  const HttpReply whole = Post("/v1/chat/completions", request);
+  EXPECT_EQ(whole.status, 503);
+  EXPECT_EQ(Json::parse(whole.body)["error"]["message"], message);
+  request["stream"] = true;
+  const std::vector<std::string> events = EventData(Post("/v1/chat/completions", request).body);
+  ASSERT_GE(events.size(), 2u);
+  EXPECT_EQ(Json::parse(events.at(events.size() - 2))["error"]["message"], message);
+  EXPECT_EQ(events.back(), "[DONE]");
+  EXPECT_EQ(Metric("hearth_cancelled_total{phase=\"decode\"}"), "0");
+  EXPECT_EQ(Metric("hearth_request_errors_total{code=\"503\"}"), "2");
+}
+
+TEST_F(Lifecycle, AllScoringsAndTheGenerationOfARequestShareItsTime) {
+  director_ = [](const engine::GenerateSpec&) {
+    Script script = Saying("one two");
+    script.before_first = std::chrono::milliseconds(700);
+    return script;
+  };
+  config_.request_timeout = std::chrono::milliseconds(1000);
+  Start();
+  worker_->DelayScores(std::chrono::milliseconds(700));
+  for (const auto& [path, body] : std::initializer_list<std::pair<const char*, Json>>{
+           {"/v1/completions",
+            {{"prompt", {"one two three", "four five six"}}, {"max_tokens", 0}, {"echo", true}, {"logprobs", 1}}},
+           {"/v1/completions", {{"prompt", "one two three"}, {"max_tokens", 4}, {"echo", true}, {"logprobs", 1}}},
+           {"/generate",
+            {{"text", "one two three"},
+             {"sampling_params", {{"max_new_tokens", 4}}},
+             {"return_logprob", true},
+             {"logprob_start_len", 0}}}}) {
+    const HttpReply reply = Post(path, body);
+    EXPECT_EQ(reply.status, 504) << reply.body;
+    EXPECT_NE(reply.body.find("--request-timeout"), std::string::npos) << reply.body;
+  }
 }
 
 TEST_F(Lifecycle, ARequestThatTakesTooLongNamesTheOption) {

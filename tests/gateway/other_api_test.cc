@@ -112,6 +112,27 @@ TEST_F(OtherApi, EchoAloneScoresThePrompt) {
   EXPECT_TRUE(worker_->seen().empty());
 }
 
+TEST_F(OtherApi, EchoesBeyondWhatAnAnswerMayListAreNotScored) {
+  Start();
+  worker_->HangScores();
+  const Json prompt(std::vector<int32_t>(4000, 7));
+  Json request = {{"prompt", Json::array({prompt, prompt, prompt, prompt, prompt, prompt, prompt, prompt})},
+                  {"n", 8},
+                  {"logprobs", 20},
+                  {"echo", true},
+                  {"max_tokens", 0}};
+  const HttpReply reply = Post("/v1/completions", request);
+  EXPECT_EQ(reply.status, 400);
+  const Json error = Json::parse(reply.body)["error"];
+  EXPECT_EQ(error["param"], "logprobs");
+  for (const char* part : {"5376000", "4000000", "fewer choices"}) {
+    EXPECT_NE(error["message"].get<std::string>().find(part), std::string::npos) << error;
+  }
+  // Without log-probabilities nothing is listed.
+  request.erase("logprobs");
+  EXPECT_EQ(Post("/v1/completions", request).status, 200);
+}
+
 TEST_F(OtherApi, GenerateStreamsTheTextSoFar) {
   director_ = [](const engine::GenerateSpec&) { return Saying("alpha beta gamma"); };
   Start();

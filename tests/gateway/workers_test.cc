@@ -210,6 +210,37 @@ TEST_F(TwoWorkers, ADeadWorkersShareMovesAndItsStreamsEndWithAnError) {
   EXPECT_EQ(PostAs(doomed, Chat("nobody")).status, 503);
 }
 
+TEST_F(TwoWorkers, AScoringThatAWorkerDoesNotTakeGoesToTheOther) {
+  StartBoth();
+  workers_[1]->RefuseScores(Unavailable("draining"));
+  const std::string body = R"({"prompt":"one two three","max_tokens":0,"echo":true,"logprobs":1})";
+  const auto post = [&] { return Fetch(port(), "POST", "/v1/completions", body, {"x-session-id: " + SessionOf(1)}); };
+  const HttpReply reply = post();
+  EXPECT_EQ(reply.status, 200) << reply.body;
+  // What is wrong with the request is so everywhere.
+  workers_[1]->RefuseScores(InvalidArgument("odd"));
+  EXPECT_EQ(post().status, 400);
+  for (const auto& worker : workers_) worker->RefuseScores(Unavailable("draining"));
+  EXPECT_EQ(post().status, 503);
+}
+
+TEST_F(TwoWorkers, StatsOfWorkersThatHangTakeTheTimeOfOne) {
+  StartBoth();
+  const auto seconds = [this](int status) {
+    const auto start = std::chrono::steady_clock::now();
+    const HttpReply reply = Get("/stats");
+    EXPECT_EQ(reply.status, status);
+    if (status == 200) {
+      EXPECT_EQ(Json::parse(reply.body)["requests"], 11);
+    }
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  workers_[0]->HangStats();
+  EXPECT_LT(seconds(200), 3);
+  workers_[1]->HangStats();
+  EXPECT_LT(seconds(503), 3);
+}
+
 TEST_F(TwoWorkers, InfoRoutesSumAndList) {
   StartBoth();
   const Json stats = Json::parse(Get("/stats").body);

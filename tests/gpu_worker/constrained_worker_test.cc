@@ -97,7 +97,7 @@ TEST_F(ConstrainedWorkerTest, WithoutATokenizerOnlyConstraintsAreRefused) {
   Worker worker(config_, DescribeConfig(config_), stop_);
   const auto stub = v1::Engine::NewStub(MakeChannel(config_.grpc_listen));
   const Answer answer = Generate(*stub, Choice({"yes"}), 1, 5);
-  EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_THAT(answer.status.error_message(), testing::HasSubstr("tokenizer.json"));
 }
 

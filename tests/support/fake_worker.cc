@@ -91,7 +91,9 @@ struct FakeWorker::Impl final : pb::Engine::Service {
   pb::ModelInfo info;
   std::vector<engine::GenerateSpec> seen;
   std::atomic<int> cancelled{0}, running{0};
-  std::atomic<bool> hang_scores{false};
+  std::atomic<bool> hang_scores{false}, hang_stats{false};
+  std::atomic<std::chrono::milliseconds> score_delay{std::chrono::milliseconds(0)};
+  Status score_refusal;
   std::atomic<int> ignored_questions{0}, info_answers{0};
   std::unique_ptr<grpc::Server> server;
   std::string address;
@@ -157,6 +159,11 @@ struct FakeWorker::Impl final : pb::Engine::Service {
 
   grpc::Status Score(grpc::ServerContext* context, const pb::ScoreRequest* request,
                      grpc::ServerWriter<pb::ScoreResponse>* writer) override {
+    {
+      std::lock_guard lock(mutex);
+      if (!score_refusal.ok()) return ToGrpc(score_refusal);
+    }
+    if (!Wait(context, score_delay)) return grpc::Status::CANCELLED;
     pb::ScoreResponse block;
     for (uint32_t row = request->first_row(); row < static_cast<uint32_t>(request->ids_size()); ++row) {
       FillRow(*request, row, *block.add_rows());
@@ -188,7 +195,10 @@ struct FakeWorker::Impl final : pb::Engine::Service {
     return grpc::Status::OK;
   }
 
-  grpc::Status GetStats(grpc::ServerContext*, const pb::GetStatsRequest*, pb::EngineStats* reply) override {
+  grpc::Status GetStats(grpc::ServerContext* context, const pb::GetStatsRequest*, pb::EngineStats* reply) override {
+    while (hang_stats) {
+      if (!Wait(context, std::chrono::milliseconds(5))) return grpc::Status::CANCELLED;
+    }
     reply->set_requests_total(11);
     reply->set_completion_tokens_total(22);
     reply->mutable_expert_cache()->set_slots(8);
@@ -256,6 +266,13 @@ int FakeWorker::ignored_questions() const { return impl_->ignored_questions; }
 int FakeWorker::info_answers() const { return impl_->info_answers; }
 
 void FakeWorker::HangScores() { impl_->hang_scores = true; }
+void FakeWorker::DelayScores(std::chrono::milliseconds before_first) { impl_->score_delay = before_first; }
+void FakeWorker::HangStats() { impl_->hang_stats = true; }
+
+void FakeWorker::RefuseScores(Status refuse) {
+  std::lock_guard lock(impl_->mutex);
+  impl_->score_refusal = std::move(refuse);
+}
 
 int FakeWorker::cancelled() const { return impl_->cancelled; }
 int FakeWorker::running() const { return impl_->running; }

@@ -45,6 +45,12 @@ class FakeWorker {
   int info_answers() const;
   // From now on scoring goes on without end behind its first rows.
   void HangScores();
+  // From now on a scoring waits so long before its first row.
+  void DelayScores(std::chrono::milliseconds before_first);
+  // From now on scorings are refused.
+  void RefuseScores(Status refuse);
+  // From now on questions for the stats find no answer before the client gives up.
+  void HangStats();
   // Generations whose client has gone before their end.
   int cancelled() const;
   int running() const;

@@ -190,7 +190,7 @@ TEST_F(EngineServiceTest, ErrorsHaveCodeAndField) {
   EXPECT_EQ(Generate(Prompt(Tokens(4001, 1), 1)).status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
   v1::GenerateRequest constrained = Prompt({1}, 1);
   constrained.mutable_constraint()->set_automaton("x");
-  EXPECT_EQ(Generate(constrained).status.error_code(), grpc::StatusCode::FAILED_PRECONDITION) << "no vocabulary here";
+  EXPECT_EQ(Generate(constrained).status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << "no vocabulary here";
 }
 
 TEST_F(EngineServiceTest, AFullQueueIsRefusedBeforeAnythingIsAccepted) {

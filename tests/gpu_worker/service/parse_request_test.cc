@@ -229,7 +229,7 @@ TEST(ParseGenerate, TakesAConstraint) {
 TEST(ParseGenerate, RefusesConstraintsWithoutAVocabulary) {
   v1::GenerateRequest request = Prompt();
   request.mutable_constraint()->set_automaton(Choice({"aa"}).Serialize());
-  ExpectRefused(request, "constraint", StatusCode::kFailedPrecondition);
+  ExpectRefused(request, "constraint", StatusCode::kInvalidArgument);
 }
 
 }  // namespace
