@@ -15,7 +15,9 @@ Result<std::string> CompileJsonObject() {
 Result<std::string> CompileJsonSchema(const text::OrderedJson& schema) {
   Builder builder;
   JsonRules rules(builder);
-  SchemaCompiler compiler(builder, rules, schema);
+  SchemaBudget budget;
+  SchemaCompiler compiler(builder, rules, schema, budget);
+  compiler.TakeBudget();
   builder.Define(0, compiler.Compile(schema, "#"));
   compiler.Finish();
   if (!compiler.status().ok()) return compiler.status();

@@ -1,6 +1,7 @@
 #include "gateway/grammar/builder.h"
 
 #include <algorithm>
+#include <span>
 
 #include "common/automaton/automaton_facts.h"
 
@@ -26,13 +27,12 @@ int32_t Builder::Add(std::string name, const PieceRef& piece) {
 }
 
 PieceRef Builder::Class(const CodePointSet& set) {
+  if (const auto known = classes_.find(set); known != classes_.end()) return known->second;
   const std::vector<Utf8Block> blocks = Utf8Blocks(set);
   PieceRef characters = Characters(set);
   if (blocks.empty()) return characters;
   if (blocks.size() <= 4 && set.ranges().back().high < 0x80) return characters;
-  PieceRef& known = classes_[set];
-  if (!known) known = Rule(Add("character", characters));
-  return known;
+  return classes_[set] = Rule(Add("character", characters));
 }
 
 int32_t Builder::Start(int32_t rule) { return automaton_.rules[static_cast<size_t>(rule)].start; }
@@ -110,30 +110,38 @@ void Builder::Emit(const PieceRef& piece, int32_t from, int32_t to) {
 void Builder::EmitWords(std::vector<Word> words, int32_t from) {
   std::sort(words.begin(), words.end());
   words.erase(std::unique(words.begin(), words.end()), words.end());
-  EmitWords(words, 0, from);
-}
-
-// Sorted words that are alike in their first `done` bytes.
-void Builder::EmitWords(std::span<const Word> words, size_t done, int32_t from) {
-  while (!words.empty() && words.front().text.size() == done) {
-    Empty(from, words.front().to);
-    words = words.subspan(1);
-  }
-  while (!words.empty() && !full_) {
-    const auto same = std::find_if(words.begin(), words.end(),
-                                   [&](const Word& word) { return word.text[done] != words.front().text[done]; });
-    const auto group = words.first(static_cast<size_t>(same - words.begin()));
-    words = words.subspan(group.size());
-    const std::string_view first = group.front().text, last = group.back().text;
-    if (group.size() == 1) {
-      Emit(Text(std::string(first.substr(done))), from, group.front().to);
-      continue;
+  // Sorted words that are alike in their first `done` bytes, which lead to `from`. A list of these instead of
+  // recursion: words that are each the beginning of the next one nest as deep as there are words.
+  struct Open {
+    std::span<const Word> words;
+    size_t done;
+    int32_t from;
+  };
+  std::vector<Open> open = {{words, 0, from}};
+  while (!open.empty() && !full_) {
+    auto [left, done, at] = open.back();
+    open.pop_back();
+    while (!left.empty() && left.front().text.size() == done) {
+      Empty(at, left.front().to);
+      left = left.subspan(1);
     }
-    size_t alike = done;
-    while (alike < std::min(first.size(), last.size()) && first[alike] == last[alike]) ++alike;
-    const int32_t next = State();
-    Emit(Text(std::string(first.substr(done, alike - done))), from, next);
-    EmitWords(group, alike, next);
+    while (!left.empty() && !full_) {
+      const std::string_view first = left.front().text;
+      const auto same = std::find_if(left.begin(), left.end(),
+                                     [&, done = done](const Word& word) { return word.text[done] != first[done]; });
+      const auto group = left.first(static_cast<size_t>(same - left.begin()));
+      left = left.subspan(group.size());
+      if (group.size() == 1) {
+        Emit(Text(std::string(first.substr(done))), at, group.front().to);
+        continue;
+      }
+      const std::string_view last = group.back().text;
+      size_t alike = done;
+      while (alike < std::min(first.size(), last.size()) && first[alike] == last[alike]) ++alike;
+      const int32_t next = State();
+      Emit(Text(std::string(first.substr(done, alike - done))), at, next);
+      open.push_back({group, alike, next});
+    }
   }
 }
 

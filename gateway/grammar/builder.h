@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <map>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -50,7 +49,6 @@ class Builder {
 
  private:
   bool Room();
-  void EmitWords(std::span<const Word> words, size_t done, int32_t from);
 
   Automaton automaton_;
   std::map<CodePointSet, PieceRef> classes_;

@@ -49,21 +49,16 @@ void CodePointSet::Add(uint32_t low, uint32_t high) {
     if (high > kLastSurrogate) Add(kLastSurrogate + 1, high);
     return;
   }
-  std::vector<Range> merged;
-  Range added{low, high};
-  bool placed = false;
-  for (const Range& range : ranges_) {
-    if (range.high + 1 < added.low) {
-      merged.push_back(range);
-    } else if (added.high + 1 < range.low) {
-      if (!std::exchange(placed, true)) merged.push_back(added);
-      merged.push_back(range);
-    } else {
-      added = {std::min(added.low, range.low), std::max(added.high, range.high)};
-    }
+  // The ranges that overlap or touch the new one become one with it.
+  const auto first =
+      std::partition_point(ranges_.begin(), ranges_.end(), [&](const Range& r) { return r.high + 1 < low; });
+  const auto last = std::partition_point(first, ranges_.end(), [&](const Range& r) { return r.low <= high + 1; });
+  if (first == last) {
+    ranges_.insert(first, Range{low, high});
+    return;
   }
-  if (!placed) merged.push_back(added);
-  ranges_ = std::move(merged);
+  *first = {std::min(low, first->low), std::max(high, std::prev(last)->high)};
+  ranges_.erase(std::next(first), last);
 }
 
 void CodePointSet::Add(const CodePointSet& other) {
@@ -85,8 +80,9 @@ CodePointSet CodePointSet::Without(const CodePointSet& other) const { return And
 
 CodePointSet CodePointSet::And(const CodePointSet& other) const {
   CodePointSet out;
-  for (const Range& a : ranges_) {
-    for (const Range& b : other.ranges_) out.Add(std::max(a.low, b.low), std::min(a.high, b.high));
+  for (auto a = ranges_.begin(), b = other.ranges_.begin(); a != ranges_.end() && b != other.ranges_.end();) {
+    out.Add(std::max(a->low, b->low), std::min(a->high, b->high));
+    ++(a->high < b->high ? a : b);
   }
   return out;
 }

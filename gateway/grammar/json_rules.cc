@@ -19,13 +19,35 @@ PieceRef OneOf(const char* bytes) {
   return Choice(std::move(parts));
 }
 
-// Characters that stand for themselves inside a string.
-const CodePointSet& Plain() {
-  static const CodePointSet set = CodePointSet({{0, 0x1F}, {'"', '"'}, {'\\', '\\'}}).Complement();
-  return set;
+CodePointSet One(uint32_t character) { return CodePointSet({{character, character}}); }
+
+PieceRef Escape() { return Sequence({Text("\\"), OneOf("\"\\/bfnrt")}); }
+
+// \uXXXX, of a surrogate only as a pair.
+PieceRef NumericEscape() {
+  const PieceRef low = Sequence({Text("\\u"), OneOf("dD"), OneOf("cdefCDEF"), Hex(), Hex()});
+  const PieceRef high = Sequence({OneOf("dD"), OneOf("89abAB"), Hex(), Hex(), low});
+  const PieceRef below = Sequence({OneOf("dD"), Bytes('0', '7'), Hex(), Hex()});
+  const PieceRef other = Sequence({OneOf("0123456789abcefABCEF"), Hex(), Hex(), Hex()});
+  return Sequence({Text("\\u"), Choice({other, below, high})});
 }
 
 }  // namespace
+
+JsonRules::JsonRules(Builder& builder, JsonPlace place)
+    : builder_(builder), place_(place), plain_([&] {
+        CodePointSet escaped({{0, 0x1F}, {'"', '"'}, {'\\', '\\'}});
+        if (place == JsonPlace::kBetweenTags) escaped.Add('<', '<');
+        return escaped.Complement();
+      }()) {}
+
+std::string JsonRules::TextOf(const text::OrderedJson& value) const {
+  std::string out = text::JsonText(value);
+  if (place_ == JsonPlace::kAlone) return out;
+  // JSON has the character inside strings only.
+  for (size_t at = 0; (at = out.find("</", at)) != std::string::npos; at += 3) out.insert(at + 1, 1, '\\');
+  return out;
+}
 
 PieceRef JsonRules::Once(PieceRef& known, const char* name, PieceRef (JsonRules::*make)()) {
   if (!known) known = Rule(builder_.Add(name, (this->*make)()));
@@ -36,15 +58,7 @@ PieceRef JsonRules::MakeBlank() {
   return Optional(Choice({Text(" "), Sequence({Text("\n"), Repeat(Text(" "), 0, kMaxIndent)})}));
 }
 
-PieceRef JsonRules::MakeCharacter() {
-  // \uXXXX of a surrogate only as a pair.
-  const PieceRef low = Sequence({Text("\\u"), OneOf("dD"), OneOf("cdefCDEF"), Hex(), Hex()});
-  const PieceRef high = Sequence({OneOf("dD"), OneOf("89abAB"), Hex(), Hex(), low});
-  const PieceRef below = Sequence({OneOf("dD"), Bytes('0', '7'), Hex(), Hex()});
-  const PieceRef other = Sequence({OneOf("0123456789abcefABCEF"), Hex(), Hex(), Hex()});
-  return Choice({builder_.Class(Plain()), Sequence({Text("\\"), OneOf("\"\\/bfnrt")}),
-                 Sequence({Text("\\u"), Choice({other, below, high})})});
-}
+PieceRef JsonRules::MakeCharacter() { return Choice({builder_.Class(Plain()), Escape(), NumericEscape()}); }
 
 PieceRef JsonRules::CharacterOf(const CodePointSet& set) {
   PieceRef& known = characters_of_[set];
@@ -57,6 +71,7 @@ PieceRef JsonRules::CharacterOf(const CodePointSet& set) {
       std::string raw, escaped;
       text::AppendUtf8(raw, c);
       text::AppendJsonEscaped(escaped, raw);
+      if (c == '<') escaped = "\\u003c";
       ways.push_back(Text(std::move(escaped)));
     }
   }
@@ -65,7 +80,14 @@ PieceRef JsonRules::CharacterOf(const CodePointSet& set) {
   return known;
 }
 
-PieceRef JsonRules::MakeString() { return Sequence({Text("\""), Repeat(Character(), 0, std::nullopt), Text("\"")}); }
+PieceRef JsonRules::MakeString() {
+  const PieceRef quote = Text("\"");
+  if (place_ == JsonPlace::kAlone) return Sequence({quote, Repeat(Character(), 0, std::nullopt), quote});
+  const PieceRef no_slash = Choice({builder_.Class(Plain().Without(One('/'))), Escape(), NumericEscape()});
+  const PieceRef after_angles = Sequence({Text("<"), Repeat(Text("<"), 0, std::nullopt), no_slash});
+  return Sequence(
+      {quote, Repeat(Choice({Character(), after_angles}), 0, std::nullopt), Repeat(Text("<"), 0, std::nullopt), quote});
+}
 
 PieceRef JsonRules::MakeInteger() {
   return Sequence(

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "gateway/grammar/schema_overlap.h"
-
 namespace hearth::grammar {
 
 using text::FindMember;
@@ -19,7 +17,39 @@ bool HasType(TypeSet types, const OrderedJson& value) {
   return types.Has(type) || (type == TypeSet::kInteger && types.Has(TypeSet::kNumber));
 }
 
+// Whether all of it was left.
+bool Take(const OrderedJson& value, SchemaBudget& budget) {
+  if (budget.values == 0) return false;
+  --budget.values;
+  const auto take_text = [&](const std::string& text) {
+    const bool fits = text.size() <= budget.bytes;
+    budget.bytes -= std::min(text.size(), budget.bytes);
+    return fits;
+  };
+  if (value.is_string()) return take_text(value.get_ref<const std::string&>());
+  if (value.is_array()) {
+    return std::all_of(value.begin(), value.end(), [&](const OrderedJson& item) { return Take(item, budget); });
+  }
+  if (!value.is_object()) return true;
+  const auto& members = value.get_ref<const OrderedJson::object_t&>();
+  return std::all_of(members.begin(), members.end(),
+                     [&](const auto& member) { return take_text(member.first) && Take(member.second, budget); });
+}
+
 }  // namespace
+
+void SchemaCompiler::TakeBudget() {
+  if (Take(root_, budget_)) return;
+  Fail("the schema", "#",
+       StrCat("is too large: at most ", SchemaBudget::kMaxValues, " values with ", SchemaBudget::kMaxBytes,
+              " bytes of names and strings are offered, in all schemas of a request together"));
+}
+
+std::string SchemaCompiler::Below(const std::string& path, const std::string& step) {
+  constexpr size_t kLongest = 1024;
+  if (path.size() + step.size() < kLongest) return StrCat(path, "/", step);
+  return path.ends_with("/..") ? path : path + "/..";
+}
 
 void SchemaCompiler::Fail(const std::string& keyword, const std::string& path, const std::string& why) {
   if (status_.ok()) status_ = InvalidArgument(keyword, " at ", path, " ", why);
@@ -113,15 +143,14 @@ PieceRef SchemaCompiler::Reference(const OrderedJson& schema, const std::string&
   const PieceRef nothing = Text("");
   if (!Alone(schema, "$ref", {}, path)) return nothing;
   const OrderedJson& reference = schema["$ref"];
-  const OrderedJson* target =
-      reference.is_string() ? FindReference(root_, reference.get_ref<const std::string&>()) : nullptr;
+  const OrderedJson* target = reference.is_string() ? targets_.Find(reference.get_ref<const std::string&>()) : nullptr;
   if (target == nullptr) {
     Fail("$ref", path, StrCat("is ", text::JsonText(reference), ", which names nothing in this schema"));
     return nothing;
   }
-  const std::string name = reference.get<std::string>();
-  const auto [known, added] = references_.try_emplace(name, 0);
+  const auto [known, added] = references_.try_emplace(target, 0);
   if (added) {
+    const std::string name = Below("", reference.get<std::string>()).substr(1);
     known->second = builder_.Reserve(name);
     pending_.push_back({target, name, known->second});
   }
@@ -150,11 +179,14 @@ PieceRef SchemaCompiler::Branches(const OrderedJson& schema, const std::string& 
   }
   std::vector<PieceRef> ways;
   for (size_t i = 0; i < branches.size() && status_.ok(); ++i) {
+    ways.push_back(Compile(branches[i], Below(path, StrCat(keyword, "/", i))));
     for (size_t j = 0; keyword == "oneOf" && j < i && status_.ok(); ++j) {
-      if (PlainlyDisjoint(root_, branches[j], branches[i], comparisons_left_)) continue;
-      Fail(keyword, path, StrCat("may have values that both schema ", j, " and ", i, " take; use anyOf"));
+      if (overlap_.PlainlyDisjoint(branches[j], branches[i])) continue;
+      Fail(keyword, path,
+           budget_.comparisons > 0
+               ? StrCat("may have values that both schema ", j, " and ", i, " take; use anyOf")
+               : StrCat("is too large to tell that no value fits two of its ", branches.size(), " schemas; use anyOf"));
     }
-    ways.push_back(Compile(branches[i], StrCat(path, "/", keyword, "/", i)));
   }
   return Choice(std::move(ways));
 }
@@ -165,14 +197,14 @@ PieceRef SchemaCompiler::Listed(const OrderedJson& schema, const std::string& pa
   const PieceRef nothing = Text("");
   if (!Alone(schema, keyword, {"type"}, path)) return nothing;
   const TypeSet types = CompiledTypes(schema);
-  const OrderedJson values = constant ? OrderedJson::array({schema["const"]}) : schema["enum"];
-  if (!values.is_array()) {
+  const std::span<const OrderedJson> values = ListedValues(schema);
+  if (!constant && !schema["enum"].is_array()) {
     Fail(keyword, path, "must be a list");
     return nothing;
   }
   std::vector<PieceRef> ways;
   for (const OrderedJson& value : values) {
-    if (HasType(types, value)) ways.push_back(Text(text::JsonText(value)));
+    if (HasType(types, value)) ways.push_back(Text(rules_.TextOf(value)));
   }
   if (ways.empty()) Fail(keyword, path, "has no value of the type");
   return ways.empty() ? nothing : Choice(std::move(ways));

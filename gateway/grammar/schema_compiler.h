@@ -6,13 +6,22 @@
 #include <string>
 
 #include "gateway/grammar/json_rules.h"
-#include "gateway/grammar/schema_keywords.h"
+#include "gateway/grammar/schema_overlap.h"
 
 namespace hearth::grammar {
 
 // Bounds of what a schema may ask for.
 inline constexpr size_t kMaxStringLength = 8192, kMaxItems = 4096, kMaxParts = 20'000;
-inline constexpr int kMaxComparisons = 50'000;  // of schemas below oneOf
+
+// What is left of the bounds that all schemas of one automaton share: the time to compile them is about linear in what
+// they take of it.
+struct SchemaBudget {
+  static constexpr size_t kMaxValues = 50'000, kMaxBytes = 4 << 20;
+  static constexpr int kMaxComparisons = 500'000;
+  size_t values = kMaxValues;         // JSON values, containers included
+  size_t bytes = kMaxBytes;           // in names and strings
+  int comparisons = kMaxComparisons;  // below oneOf, see SchemaOverlap
+};
 
 // Turns JSON schemas into pieces whose texts are valid for them. docs/api.md lists the subset; anything outside it
 // fails, naming the keyword and where it stands. Texts are a subset of the valid ones: properties in the schema's
@@ -20,8 +29,11 @@ inline constexpr int kMaxComparisons = 50'000;  // of schemas below oneOf
 class SchemaCompiler {
  public:
   // `root` resolves references. Everything outlives this object.
-  SchemaCompiler(Builder& builder, JsonRules& rules, const OrderedJson& root)
-      : builder_(builder), rules_(rules), root_(root) {}
+  SchemaCompiler(Builder& builder, JsonRules& rules, const OrderedJson& root, SchemaBudget& budget)
+      : builder_(builder), rules_(rules), root_(root), budget_(budget) {}
+
+  // Takes the whole schema from the budget, or fails. Once, before anything is compiled.
+  void TakeBudget();
 
   // `path`: "#" or "#/properties/a", for messages.
   PieceRef Compile(const OrderedJson& schema, const std::string& path);
@@ -40,6 +52,8 @@ class SchemaCompiler {
   PieceRef StringText(const OrderedJson& schema, const std::string& path, const PieceRef& any_character,
                       const std::function<PieceRef(const CodePointSet&)>& write);
 
+  // The path of what stands below another; where that becomes long it ends in "..".
+  static std::string Below(const std::string& path, const std::string& step);
   void Fail(const std::string& keyword, const std::string& path, const std::string& why);
   // The first failure; its message names keyword and path.
   const Status& status() const { return status_; }
@@ -65,15 +79,17 @@ class SchemaCompiler {
   Builder& builder_;
   JsonRules& rules_;
   const OrderedJson& root_;
+  SchemaBudget& budget_;
+  SchemaReferences targets_{root_};
+  SchemaOverlap overlap_{targets_, budget_.comparisons};
   struct Pending {
     const OrderedJson* schema;
     std::string path;
     int32_t rule;
   };
-  std::map<std::string, int32_t> references_;
+  std::map<const OrderedJson*, int32_t> references_;  // rules by target
   std::deque<Pending> pending_;
   size_t parts_ = 0;  // schemas compiled so far
-  int comparisons_left_ = kMaxComparisons;
   Status status_;
 };
 

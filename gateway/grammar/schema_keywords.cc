@@ -1,7 +1,6 @@
 #include "gateway/grammar/schema_keywords.h"
 
 #include <algorithm>
-#include <charconv>
 #include <string>
 
 namespace hearth::grammar {
@@ -91,35 +90,11 @@ TypeSet CompiledTypes(const OrderedJson& schema) {
   return types;
 }
 
-const OrderedJson* FindReference(const OrderedJson& root, std::string_view reference) {
-  if (!reference.starts_with('#')) return nullptr;
-  reference.remove_prefix(1);
-  const OrderedJson* at = &root;
-  while (!reference.empty()) {
-    if (reference.front() != '/') return nullptr;
-    reference.remove_prefix(1);
-    const size_t end = std::min(reference.find('/'), reference.size());
-    std::string name;
-    for (size_t i = 0; i < end; ++i) {
-      if (reference[i] != '~') {
-        name += reference[i];
-      } else {
-        if (++i >= end || (reference[i] != '0' && reference[i] != '1')) return nullptr;
-        name += reference[i] == '0' ? '~' : '/';
-      }
-    }
-    reference.remove_prefix(end);
-    if (at->is_array()) {
-      size_t index = 0;
-      const auto [last, error] = std::from_chars(name.data(), name.data() + name.size(), index);
-      if (error != std::errc() || last != name.data() + name.size() || index >= at->size()) return nullptr;
-      at = &(*at)[index];
-    } else {
-      at = FindMember(*at, name);
-      if (at == nullptr) return nullptr;
-    }
-  }
-  return at;
+std::span<const OrderedJson> ListedValues(const OrderedJson& schema) {
+  if (const OrderedJson* value = FindMember(schema, "const"); value != nullptr) return {value, 1};
+  const OrderedJson* values = FindMember(schema, "enum");
+  if (values == nullptr || !values->is_array()) return {};
+  return values->get_ref<const OrderedJson::array_t&>();
 }
 
 }  // namespace hearth::grammar

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string_view>
 
 #include "gateway/text/argument_types.h"
@@ -17,7 +18,7 @@ bool IsEnforced(std::string_view keyword);
 // that the other keywords speak of; else all. kUnknown: `type` is no type name or list of such.
 text::TypeSet CompiledTypes(const OrderedJson& schema);
 
-// The target of a local reference, "#" or "#/...", or null.
-const OrderedJson* FindReference(const OrderedJson& root, std::string_view reference);
+// The values of `const`, else of `enum`; none where there is neither, or `enum` is no list.
+std::span<const OrderedJson> ListedValues(const OrderedJson& schema);
 
 }  // namespace hearth::grammar

@@ -1,4 +1,4 @@
-#include <algorithm>
+#include <unordered_map>
 
 #include "gateway/grammar/schema_compiler.h"
 #include "gateway/text/utf8.h"
@@ -8,12 +8,6 @@ namespace hearth::grammar {
 using text::FindMember;
 
 namespace {
-
-// Characters of a key that the schema does not list: those that need no escape.
-const CodePointSet& KeyCharacters() {
-  static const CodePointSet set = CodePointSet({{0, 0x1F}, {'"', '"'}, {'\\', '\\'}}).Complement();
-  return set;
-}
 
 std::vector<uint32_t> CodePoints(const std::string& text) {
   std::vector<uint32_t> out;
@@ -28,28 +22,35 @@ std::vector<uint32_t> CodePoints(const std::string& text) {
 }  // namespace
 
 std::vector<SchemaCompiler::Property> SchemaCompiler::Properties(const OrderedJson& schema, const std::string& path) {
+  const OrderedJson *properties = FindMember(schema, "properties"), *required = FindMember(schema, "required");
+  if (properties != nullptr && !properties->is_object()) Fail("properties", path, "must be an object");
+  if (required != nullptr && !required->is_array()) Fail("required", path, "must be a list of names");
+  for (const auto& [keyword, names] : {std::pair("properties", properties), std::pair("required", required)}) {
+    if (names == nullptr || names->size() <= kMaxParts) continue;
+    Fail(keyword, path, StrCat("has ", names->size(), " names, at most ", kMaxParts, " are offered"));
+  }
+  if (!status_.ok()) return {};
   std::vector<Property> out;
-  if (const OrderedJson* properties = FindMember(schema, "properties"); properties != nullptr) {
-    if (!properties->is_object()) Fail("properties", path, "must be an object");
-    for (const auto& [name, value] : properties->items()) {
-      if (status_.ok()) out.push_back({name, &value, false, path + "/properties/" + name});
+  std::unordered_map<std::string_view, size_t> known;  // index by name
+  if (properties != nullptr) {
+    for (const auto& [name, value] : properties->get_ref<const OrderedJson::object_t&>()) {
+      known.emplace(name, out.size());
+      out.push_back({name, &value, false, Below(path, "properties/" + name)});
     }
   }
-  const OrderedJson* required = FindMember(schema, "required");
   if (required == nullptr) return out;
-  if (!required->is_array()) Fail("required", path, "must be a list of names");
   const OrderedJson* more = FindMember(schema, "additionalProperties");
   for (const OrderedJson& name : *required) {
     if (!name.is_string()) Fail("required", path, "must be a list of names");
     if (!status_.ok()) return {};
     const std::string& wanted = name.get_ref<const std::string&>();
-    const auto found = std::find_if(out.begin(), out.end(), [&](const Property& p) { return p.name == wanted; });
-    if (found != out.end()) {
-      found->required = true;
+    const auto [found, added] = known.try_emplace(wanted, out.size());
+    if (!added) {
+      out[found->second].required = true;
     } else if (more != nullptr && *more == false) {
       Fail("required", path, StrCat("names ", text::JsonText(name), ", which additionalProperties forbids"));
     } else {
-      out.push_back({wanted, more, true, path + "/additionalProperties"});
+      out.push_back({wanted, more, true, Below(path, "additionalProperties")});
     }
   }
   return out;
@@ -61,7 +62,8 @@ PieceRef SchemaCompiler::ForeignKey(const std::vector<Property>& known) {
   const int32_t rule = builder_.Reserve("other key");
   const int32_t end = builder_.State(/*end=*/true), free = builder_.State(), root = builder_.State();
   builder_.Emit(Text("\""), builder_.Start(rule), root);
-  builder_.Emit(builder_.Class(KeyCharacters()), free, free);
+  // Other keys have only characters that need no escape.
+  builder_.Emit(builder_.Class(rules_.Plain()), free, free);
   builder_.Emit(Text("\""), free, end);
   struct Node {
     int32_t state;
@@ -70,6 +72,7 @@ PieceRef SchemaCompiler::ForeignKey(const std::vector<Property>& known) {
   };
   std::vector<Node> nodes = {{root, {}, false}};
   for (const Property& property : known) {
+    if (builder_.full()) break;
     size_t at = 0;
     for (const uint32_t c : CodePoints(property.name)) {
       size_t& next = nodes[at].next[c];
@@ -84,13 +87,13 @@ PieceRef SchemaCompiler::ForeignKey(const std::vector<Property>& known) {
     nodes[at].listed = true;
   }
   for (const Node& node : nodes) {
-    CodePointSet others = KeyCharacters();
+    if (builder_.full()) break;
+    CodePointSet listed;
     for (const auto& [c, next] : node.next) {
-      const CodePointSet one({{c, c}});
-      others = others.Without(one);
-      if (KeyCharacters().Contains(c)) builder_.Emit(Characters(one), node.state, nodes[next].state);
+      listed.Add(c, c);
+      if (rules_.Plain().Contains(c)) builder_.Emit(Characters(CodePointSet({{c, c}})), node.state, nodes[next].state);
     }
-    builder_.Emit(builder_.Class(others), node.state, free);
+    builder_.Emit(builder_.Class(rules_.Plain().Without(listed)), node.state, free);
     if (!node.listed) builder_.Emit(Text("\""), node.state, end);
   }
   return Rule(rule);
@@ -108,7 +111,7 @@ void SchemaCompiler::DefineObject(int32_t rule, const std::vector<Property>& pro
   for (const Property& property : properties) {
     const PieceRef value = property.schema == nullptr ? rules_.Value() : Compile(*property.schema, property.path);
     if (!status_.ok() || builder_.full()) return;
-    PieceRef member = Sequence({Text(text::JsonText(OrderedJson(property.name)) + ":"), rules_.AfterColon(), value});
+    PieceRef member = Sequence({Text(rules_.TextOf(OrderedJson(property.name)) + ":"), rules_.AfterColon(), value});
     if (none_reachable && some_reachable) member = Rule(builder_.Add("member", member));
     const int32_t next_none = builder_.State(), next_some = builder_.State();
     if (none_reachable) builder_.Emit(member, none, next_some);
@@ -141,7 +144,7 @@ PieceRef SchemaCompiler::Object(const OrderedJson& schema, const std::string& pa
   const int32_t rule = builder_.Reserve(StrCat("object at ", path));
   PieceRef foreign;
   if (open) {
-    const PieceRef value = Compile(*more, path + "/additionalProperties");
+    const PieceRef value = Compile(*more, Below(path, "additionalProperties"));
     foreign = Sequence({ForeignKey(properties), Text(":"), rules_.AfterColon(), value});
   }
   DefineObject(rule, properties, foreign);
@@ -154,7 +157,7 @@ PieceRef SchemaCompiler::Array(const OrderedJson& schema, const std::string& pat
     if (!items->is_array()) Fail("prefixItems", path, "must be a list");
     if (items->size() > kMaxItems) Fail("prefixItems", path, "is too long");
     for (size_t i = 0; i < items->size() && status_.ok(); ++i) {
-      first.push_back(Compile((*items)[i], StrCat(path, "/prefixItems/", i)));
+      first.push_back(Compile((*items)[i], Below(path, StrCat("prefixItems/", i))));
     }
   }
   const std::optional<size_t> least = Count(schema, "minItems", kMaxItems, path);
@@ -166,7 +169,7 @@ PieceRef SchemaCompiler::Array(const OrderedJson& schema, const std::string& pat
   if (items == nullptr) {
     rest = rules_.Value();
   } else if (*items != false) {
-    rest = Compile(*items, path + "/items");
+    rest = Compile(*items, Below(path, "items"));
     if (rest->kind != Piece::Kind::kRule) rest = Rule(builder_.Add("item", rest));
   }
   if (!rest && least.value_or(0) > first.size()) Fail("minItems", path, "asks for more items than prefixItems has");

@@ -1,6 +1,10 @@
 #include "gateway/grammar/schema_overlap.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <functional>
+#include <map>
 
 namespace hearth::grammar {
 namespace {
@@ -9,16 +13,6 @@ using text::FindMember;
 using text::TypeSet;
 
 constexpr int kMaxDepth = 8;
-
-const OrderedJson* Resolve(const OrderedJson& root, const OrderedJson* schema) {
-  for (int steps = 0; steps < kMaxDepth; ++steps) {
-    if (schema == nullptr || !schema->is_object()) return nullptr;
-    const OrderedJson* reference = FindMember(*schema, "$ref");
-    if (reference == nullptr) return schema;
-    schema = reference->is_string() ? FindReference(root, reference->get_ref<const std::string&>()) : nullptr;
-  }
-  return nullptr;
-}
 
 bool TypesMeet(TypeSet a, TypeSet b) {
   for (const auto type : {TypeSet::kString, TypeSet::kBoolean, TypeSet::kNull, TypeSet::kObject, TypeSet::kArray}) {
@@ -36,64 +30,106 @@ TypeSet CertainTypes(const OrderedJson& schema) {
   return CompiledTypes(OrderedJson::object());
 }
 
-std::vector<OrderedJson> ListedValues(const OrderedJson& schema) {
-  if (const OrderedJson* value = FindMember(schema, "const")) return {*value};
-  const OrderedJson* values = FindMember(schema, "enum");
-  if (values == nullptr || !values->is_array()) return {};
-  return {values->begin(), values->end()};
+// The same text for values that are equal as JSON: whatever the order of members, and 1.0 like 1.
+void AppendCanonical(std::string& out, const OrderedJson& value) {
+  if (value.is_object()) {
+    std::map<std::string_view, const OrderedJson*> members;
+    for (const auto& [name, member] : value.get_ref<const OrderedJson::object_t&>()) members.emplace(name, &member);
+    out += '{';
+    for (const auto& [name, member] : members) {
+      text::AppendJsonString(out, name);
+      AppendCanonical(out, *member);
+    }
+    out += '}';
+  } else if (value.is_array()) {
+    out += '[';
+    for (const OrderedJson& item : value) {
+      AppendCanonical(out, item);
+      out += ',';
+    }
+    out += ']';
+  } else if (value.is_number_float() && std::trunc(value.get<double>()) == value.get<double>()) {
+    char digits[400];
+    std::snprintf(digits, sizeof digits, "%.0f", value.get<double>());
+    out += std::string_view(digits) == "-0" ? "0" : digits;
+  } else {
+    text::AppendJsonText(out, value);
+  }
 }
 
-bool Requires(const OrderedJson& schema, const std::string& name) {
-  const OrderedJson* required = FindMember(schema, "required");
-  return required != nullptr && required->is_array() &&
-         std::find(required->begin(), required->end(), OrderedJson(name)) != required->end();
+uint64_t Hash(const OrderedJson& value) {
+  std::string text;
+  AppendCanonical(text, value);
+  return std::hash<std::string>()(text);
 }
 
-bool Disjoint(const OrderedJson& root, const OrderedJson* a, const OrderedJson* b, int depth, int& steps_left);
-
-// `a` requires what `b` cannot have.
-bool RequiresForeign(const OrderedJson& a, const OrderedJson& b) {
-  const OrderedJson* more = FindMember(b, "additionalProperties");
-  const OrderedJson* required = FindMember(a, "required");
-  if (more == nullptr || *more != false || required == nullptr || !required->is_array()) return false;
-  const OrderedJson* properties = FindMember(b, "properties");
-  return std::any_of(required->begin(), required->end(), [&](const OrderedJson& name) {
-    return name.is_string() &&
-           (properties == nullptr || FindMember(*properties, name.get_ref<const std::string&>()) == nullptr);
-  });
-}
-
-bool ObjectsDisjoint(const OrderedJson& root, const OrderedJson& a, const OrderedJson& b, int depth, int& steps_left) {
-  if (!CertainTypes(a).IsOnly(TypeSet::kObject) || !CertainTypes(b).IsOnly(TypeSet::kObject)) return false;
-  if (RequiresForeign(a, b) || RequiresForeign(b, a)) return true;
-  const OrderedJson *of_a = FindMember(a, "properties"), *of_b = FindMember(b, "properties");
-  if (of_a == nullptr || of_b == nullptr || !of_a->is_object()) return false;
-  for (const auto& [name, schema] : of_a->items()) {
-    const OrderedJson* other = FindMember(*of_b, name);
-    if (other == nullptr || !Requires(a, name) || !Requires(b, name)) continue;
-    if (Disjoint(root, &schema, other, depth + 1, steps_left)) return true;
+template <typename T>
+bool Meet(const std::vector<T>& a, const std::vector<T>& b) {
+  for (auto x = a.begin(), y = b.begin(); x != a.end() && y != b.end();) {
+    if (*x == *y) return true;
+    ++(*x < *y ? x : y);
   }
   return false;
 }
 
-bool Disjoint(const OrderedJson& root, const OrderedJson* a, const OrderedJson* b, int depth, int& steps_left) {
-  if (depth > kMaxDepth || --steps_left < 0) return false;
-  a = Resolve(root, a);
-  b = Resolve(root, b);
-  if (a == nullptr || b == nullptr) return false;
-  if (!TypesMeet(CertainTypes(*a), CertainTypes(*b))) return true;
-  const std::vector<OrderedJson> of_a = ListedValues(*a), of_b = ListedValues(*b);
-  if (!of_a.empty() && !of_b.empty()) {
-    return std::none_of(of_a.begin(), of_a.end(),
-                        [&](const OrderedJson& v) { return std::find(of_b.begin(), of_b.end(), v) != of_b.end(); });
-  }
-  return ObjectsDisjoint(root, *a, *b, depth, steps_left);
-}
-
 }  // namespace
 
-bool PlainlyDisjoint(const OrderedJson& root, const OrderedJson& a, const OrderedJson& b, int& steps_left) {
-  return Disjoint(root, &a, &b, 0, steps_left);
+const SchemaOverlap::Facts* SchemaOverlap::FactsOf(const OrderedJson& given) {
+  const OrderedJson* schema = &given;
+  for (int steps = 0;; ++steps) {
+    if (schema == nullptr || !schema->is_object() || steps == kMaxDepth) return nullptr;
+    const OrderedJson* reference = FindMember(*schema, "$ref");
+    if (reference == nullptr) break;
+    schema = reference->is_string() ? references_.Find(reference->get_ref<const std::string&>()) : nullptr;
+  }
+  const auto [known, added] = facts_.try_emplace(schema);
+  Facts& facts = known->second;
+  if (!added) return &facts;
+  facts.types = CertainTypes(*schema);
+  for (const OrderedJson& value : ListedValues(*schema)) facts.listed.push_back(Hash(value));
+  std::sort(facts.listed.begin(), facts.listed.end());
+  if (const OrderedJson* properties = FindMember(*schema, "properties"); properties && properties->is_object()) {
+    for (const auto& [name, property] : properties->get_ref<const OrderedJson::object_t&>()) {
+      facts.properties.emplace(name, &property);
+    }
+  }
+  if (const OrderedJson* required = FindMember(*schema, "required"); required != nullptr && required->is_array()) {
+    for (const OrderedJson& name : *required) {
+      if (name.is_string()) facts.required.push_back(name.get_ref<const std::string&>());
+    }
+    std::sort(facts.required.begin(), facts.required.end());
+  }
+  const OrderedJson* more = FindMember(*schema, "additionalProperties");
+  facts.closed = more != nullptr && *more == false;
+  return &facts;
+}
+
+bool SchemaOverlap::ObjectsDisjoint(const Facts& a, const Facts& b, int depth) {
+  if (!a.types.IsOnly(TypeSet::kObject) || !b.types.IsOnly(TypeSet::kObject)) return false;
+  const auto requires_foreign = [](const Facts& one, const Facts& other) {
+    return other.closed && std::any_of(one.required.begin(), one.required.end(),
+                                       [&](std::string_view name) { return !other.properties.contains(name); });
+  };
+  if (requires_foreign(a, b) || requires_foreign(b, a)) return true;
+  std::vector<std::string_view> both;
+  std::set_intersection(a.required.begin(), a.required.end(), b.required.begin(), b.required.end(),
+                        std::back_inserter(both));
+  return std::any_of(both.begin(), both.end(), [&](std::string_view name) {
+    const auto of_a = a.properties.find(name), of_b = b.properties.find(name);
+    return of_a != a.properties.end() && of_b != b.properties.end() &&
+           Disjoint(*of_a->second, *of_b->second, depth + 1);
+  });
+}
+
+bool SchemaOverlap::Disjoint(const OrderedJson& of_a, const OrderedJson& of_b, int depth) {
+  if (depth > kMaxDepth || steps_left_ <= 0) return false;
+  const Facts *a = FactsOf(of_a), *b = FactsOf(of_b);
+  if (a == nullptr || b == nullptr) return false;
+  for (const Facts* one : {a, b}) steps_left_ -= static_cast<int>(1 + one->listed.size() + one->required.size());
+  if (steps_left_ <= 0) return false;
+  if (!TypesMeet(a->types, b->types)) return true;
+  if (!a->listed.empty() && !b->listed.empty()) return !Meet(a->listed, b->listed);
+  return ObjectsDisjoint(*a, *b, depth);
 }
 
 }  // namespace hearth::grammar

@@ -75,7 +75,7 @@ Result<PieceRef> ToolArguments::Free(const OrderedJson* parameters) {
   const bool declares = parameters != nullptr && (FindMember(*parameters, "properties") != nullptr ||
                                                   FindMember(*parameters, "required") != nullptr);
   if (!declares) return Undeclared();
-  SchemaCompiler schemas(builder_, rules_, *parameters);
+  SchemaCompiler schemas(builder_, rules_, *parameters, budget_);
   std::vector<std::pair<PieceRef, bool>> arguments;
   size_t required = 0;
   std::vector<PieceRef> keys;
@@ -98,7 +98,8 @@ Result<PieceRef> ToolArguments::Free(const OrderedJson* parameters) {
 Result<PieceRef> ToolArguments::Strict(const OrderedJson* parameters, const std::string& place) {
   static const OrderedJson kNone = OrderedJson::object();
   const OrderedJson& schema = parameters == nullptr ? kNone : *parameters;
-  SchemaCompiler schemas(builder_, rules_, schema);
+  SchemaCompiler schemas(builder_, rules_, schema, budget_);
+  schemas.TakeBudget();
   if (const OrderedJson* more = FindMember(schema, "additionalProperties"); more != nullptr && *more != false) {
     schemas.Fail("additionalProperties", "#", "must be false or absent in a strict function");
   }
@@ -126,8 +127,9 @@ Result<PieceRef> ToolArguments::Strict(const OrderedJson* parameters, const std:
 
 PieceRef ToolArguments::StrictValue(SchemaCompiler& schemas, const OrderedJson& schema, const std::string& path) {
   const TypeSet types = text::AllowedTypes(schema);
+  const PieceRef as_json = schemas.Compile(schema, path);  // refuses what is outside the subset
   // Where no string is expected the reader takes a value for the JSON that it is.
-  if (!types.Has(TypeSet::kString)) return schemas.Compile(schema, path);
+  if (!types.Has(TypeSet::kString) || !schemas.status().ok()) return as_json;
   std::vector<PieceRef> ways;
   RawWays(schemas, schema, path, !types.IsOnly(TypeSet::kString), ways);
   return Choice(std::move(ways));
@@ -135,13 +137,11 @@ PieceRef ToolArguments::StrictValue(SchemaCompiler& schemas, const OrderedJson& 
 
 void ToolArguments::RawWays(SchemaCompiler& schemas, const OrderedJson& schema, const std::string& path, bool mixed,
                             std::vector<PieceRef>& ways) {
-  (void)schemas.Compile(schema, path);  // refuses what is outside the subset
-  if (!schemas.status().ok()) return;
   for (const char* keyword : {"anyOf", "oneOf", "allOf"}) {
     const OrderedJson* branches = FindMember(schema, keyword);
     if (branches == nullptr) continue;
     for (size_t i = 0; i < branches->size(); ++i) {
-      RawWays(schemas, (*branches)[i], StrCat(path, "/", keyword, "/", i), mixed, ways);
+      RawWays(schemas, (*branches)[i], SchemaCompiler::Below(path, StrCat(keyword, "/", i)), mixed, ways);
     }
     return;
   }
@@ -178,11 +178,10 @@ void ToolArguments::RawWays(SchemaCompiler& schemas, const OrderedJson& schema, 
 
 void ToolArguments::RawListed(SchemaCompiler& schemas, const OrderedJson& schema, const std::string& path, bool mixed,
                               std::vector<PieceRef>& ways) {
-  const OrderedJson values = schema.contains("const") ? OrderedJson::array({schema["const"]}) : schema["enum"];
-  for (const OrderedJson& value : values) {
+  for (const OrderedJson& value : ListedValues(schema)) {
     if (!value.is_string()) {
       // Another value of the same type in a text that was meant as a string would not be listed.
-      ways.push_back(Text(text::JsonText(value)));
+      ways.push_back(Text(rules_.TextOf(value)));
       continue;
     }
     const std::string& raw = value.get_ref<const std::string&>();

@@ -29,6 +29,7 @@ class ToolArguments {
 
   Builder& builder_;
   JsonRules& rules_;
+  SchemaBudget budget_;
   const MarkupIds ids_;
   PieceRef free_value_, free_key_;
   PieceRef undeclared_;  // null until it is needed

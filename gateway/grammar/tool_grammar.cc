@@ -29,10 +29,10 @@ bool IsName(const std::string& name) {
 class Compiler {
  public:
   Compiler(const ToolRules& rules, const MarkupIds& ids)
-      : rules_(rules), ids_(ids), json_(builder_), arguments_(builder_, json_, ids) {}
+      : rules_(rules), ids_(ids), json_(builder_, JsonPlace::kBetweenTags), arguments_(builder_, json_, ids) {}
 
   Result<std::string> Compile() {
-    for (size_t i = 0; i < rules_.tools.size(); ++i) {
+    for (size_t i = 0; i < rules_.tools.size() && !builder_.full(); ++i) {
       if (Status status = AddTool(i); !status.ok()) return status;
     }
     const PieceRef call = Call();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string_view>
 
 #include "gateway/text/json_text.h"
@@ -17,14 +18,37 @@ bool OneOf(std::string_view text, std::initializer_list<std::string_view> list) 
   return std::find(list.begin(), list.end(), text) != list.end();
 }
 
-Status CheckPart(const OrderedJson& part, const std::string& place, bool tool_result) {
+using Names = std::set<std::string_view>;
+
+Names NamesOf(const OrderedJson* tools) {
+  Names names;
+  if (tools == nullptr || !tools->is_array()) return names;
+  for (const OrderedJson& tool : *tools) {
+    const OrderedJson* function = text::FindMember(tool, "function");
+    const OrderedJson* name = function == nullptr ? nullptr : text::FindMember(*function, "name");
+    if (name != nullptr && name->is_string()) names.insert(name->get_ref<const std::string&>());
+  }
+  return names;
+}
+
+bool IsReference(const OrderedJson& part) {
+  const OrderedJson* type = text::FindMember(part, "type");
+  return type != nullptr && *type == "tool_reference";
+}
+
+Status CheckReference(const OrderedJson& part, const std::string& place, const Names& tools) {
+  const OrderedJson* name = text::FindMember(part, "name");
+  if (name == nullptr || !name->is_string()) return Wrong(place + ".name", "is missing, expected a function's name");
+  if (tools.contains(name->get_ref<const std::string&>())) return Status::Ok();
+  return Wrong(place + ".name", StrCat("is ", Shown(*name), ", which is no function of tools"));
+}
+
+Status CheckPart(const OrderedJson& part, const std::string& place) {
   if (part.is_string()) return Status::Ok();
   if (!part.is_object()) return Wrong(place, StrCat("is ", Shown(part), ", expected a part of type text"));
   const OrderedJson* type = text::FindMember(part, "type");
   if (type == nullptr || !type->is_string()) return Wrong(place + ".type", "is missing, expected \"text\"");
-  const std::string& name = type->get_ref<const std::string&>();
-  if (tool_result && name == "tool_reference") return Status::Ok();
-  if (name != "text") {
+  if (*type != "text") {
     return Wrong(place + ".type", StrCat("is ", Shown(*type), ": this model is text only, expected \"text\""));
   }
   const OrderedJson* words = text::FindMember(part, "text");
@@ -32,19 +56,32 @@ Status CheckPart(const OrderedJson& part, const std::string& place, bool tool_re
   return Status::Ok();
 }
 
-// An entry of a tool message that lists several results.
-Status CheckOutput(const OrderedJson& entry, const std::string& place) {
-  const OrderedJson* output = text::FindMember(entry, "output");
-  if (output == nullptr) return Wrong(place + ".output", "is missing, expected in every entry when the first has one");
-  if (!output->is_array()) return Status::Ok();  // what is no text is refused where it is written
-  for (size_t i = 0; i < output->size(); ++i) {
-    if (Status s = CheckPart((*output)[i], StrCat(place, ".output[", i, "]"), true); !s.ok()) return s;
+// `tools`: the functions that parts may refer to; null pointer: none may, as outside of tool results.
+Status CheckParts(const OrderedJson& parts, const std::string& place, const Names* tools) {
+  const bool references = tools != nullptr && !parts.empty() && IsReference(parts[0]);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const std::string part_place = StrCat(place, "[", i, "]");
+    if (tools != nullptr && IsReference(parts[i]) != references) {
+      return Wrong(part_place,
+                   "stands beside parts of another kind: in one list all are of type tool_reference or none is; "
+                   "send them in messages of their own");
+    }
+    Status status = references ? CheckReference(parts[i], part_place, *tools) : CheckPart(parts[i], part_place);
+    if (!status.ok()) return status;
   }
   return Status::Ok();
 }
 
-// `may_be_empty`: null or a missing content is fine.
-Status CheckContent(const OrderedJson& message, const std::string& place, bool may_be_empty, bool tool_result) {
+// An entry of a tool message that lists several results.
+Status CheckOutput(const OrderedJson& entry, const std::string& place, const Names& tools) {
+  const OrderedJson* output = text::FindMember(entry, "output");
+  if (output == nullptr) return Wrong(place + ".output", "is missing, expected in every entry when the first has one");
+  if (!output->is_array()) return Status::Ok();  // what is no text is refused where it is written
+  return CheckParts(*output, place + ".output", &tools);
+}
+
+// `may_be_empty`: null or a missing content is fine. `tools` as of CheckParts.
+Status CheckContent(const OrderedJson& message, const std::string& place, bool may_be_empty, const Names* tools) {
   const OrderedJson* content = text::FindMember(message, "content");
   if (content == nullptr || content->is_null()) {
     return may_be_empty ? Status::Ok() : Wrong(place + ".content", "is missing, expected a string or a list of parts");
@@ -53,12 +90,10 @@ Status CheckContent(const OrderedJson& message, const std::string& place, bool m
   if (!content->is_array()) {
     return Wrong(place + ".content", StrCat("is ", Shown(*content), ", expected a string or a list of parts"));
   }
-  const bool outputs = tool_result && !content->empty() && text::FindMember((*content)[0], "output") != nullptr;
+  const bool outputs = tools != nullptr && !content->empty() && text::FindMember((*content)[0], "output") != nullptr;
+  if (!outputs) return CheckParts(*content, place + ".content", tools);
   for (size_t i = 0; i < content->size(); ++i) {
-    const std::string part_place = StrCat(place, ".content[", i, "]");
-    const OrderedJson& part = (*content)[i];
-    Status status = outputs ? CheckOutput(part, part_place) : CheckPart(part, part_place, tool_result);
-    if (!status.ok()) return status;
+    if (Status s = CheckOutput((*content)[i], StrCat(place, ".content[", i, "]"), *tools); !s.ok()) return s;
   }
   return Status::Ok();
 }
@@ -126,10 +161,10 @@ Status ReadAssistant(OrderedJson& message, const std::string& place) {
   }
   if (message.contains("content") && message["content"].is_null()) message["content"] = "";
   const bool has_reasoning = message.contains("reasoning_content") && message["reasoning_content"].is_string();
-  return CheckContent(message, place, has_calls || has_reasoning || message.contains("content"), false);
+  return CheckContent(message, place, has_calls || has_reasoning || message.contains("content"), nullptr);
 }
 
-Status ReadMessage(OrderedJson& message, const std::string& place) {
+Status ReadMessage(OrderedJson& message, const std::string& place, const Names& tools) {
   if (!message.is_object()) return Wrong(place, StrCat("is ", Shown(message), ", expected an object"));
   const OrderedJson* given = text::FindMember(message, "role");
   if (given == nullptr || !given->is_string()) return Wrong(place + ".role", "is missing, expected a string");
@@ -149,20 +184,21 @@ Status ReadMessage(OrderedJson& message, const std::string& place) {
   if (tool_result) {
     if (Status status = CheckOptionalString(message, "tool_call_id", place); !status.ok()) return status;
   }
-  return CheckContent(message, place, /*may_be_empty=*/false, tool_result);
+  return CheckContent(message, place, /*may_be_empty=*/false, tool_result ? &tools : nullptr);
 }
 
 }  // namespace
 
-Result<OrderedJson> NormalizeMessages(const OrderedJson& messages) {
+Result<OrderedJson> NormalizeMessages(const OrderedJson& messages, const OrderedJson* tools) {
   if (!messages.is_array()) return Wrong("messages", StrCat("is ", Shown(messages), ", expected a list"));
   if (messages.empty()) return Wrong("messages", "is empty, expected at least one message");
   if (messages.size() > kMaxMessages) {
     return Wrong("messages", StrCat("has ", messages.size(), " entries, at most ", kMaxMessages));
   }
   OrderedJson normalized = messages;
+  const Names names = NamesOf(tools);
   for (size_t i = 0; i < normalized.size(); ++i) {
-    if (Status status = ReadMessage(normalized[i], StrCat("messages[", i, "]")); !status.ok()) return status;
+    if (Status status = ReadMessage(normalized[i], StrCat("messages[", i, "]"), names); !status.ok()) return status;
   }
   if (normalized.back()["role"] == "assistant") {
     return Wrong(StrCat("messages[", normalized.size() - 1, "]"),

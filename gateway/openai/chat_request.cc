@@ -142,7 +142,7 @@ Result<ChatRequest> ParseChatRequest(const OrderedJson& body, bool strict) {
   if (!fields.ok()) return fields.status();
   const OrderedJson* messages = fields.Get("messages");
   if (messages == nullptr) return InvalidArgument("messages is missing").WithParam("messages");
-  Result<OrderedJson> normalized = NormalizeMessages(*messages);
+  Result<OrderedJson> normalized = NormalizeMessages(*messages, fields.Get("tools"));
   if (!normalized.ok()) return normalized.status();
   request.prompt.messages = *std::move(normalized);
   if (Status status = CheckInnerFields(body, strict, request.unknown_fields); !status.ok()) return status;

@@ -38,9 +38,7 @@ class Finder {
   }
 
   // What a function itself has is part of the prompt.
-  void Tool(const OrderedJson& tool, const Place& place) {
-    Members(tool, place, {"type", "function", "defer_loading"});
-  }
+  void Tool(const OrderedJson& tool, const Place& place) { Members(tool, place, {"type", "function"}); }
 
   void Each(const OrderedJson& object, const char* member, const Place& place,
             void (Finder::*visit)(const OrderedJson&, const Place&)) {
@@ -56,6 +54,7 @@ class Finder {
   void Part(const OrderedJson& part, const Place& place) {
     const OrderedJson* type = FindMember(part, "type");
     if (type != nullptr && *type == "text") Members(part, place, {"type", "text"});
+    if (type != nullptr && *type == "tool_reference") Members(part, place, {"type", "name"});
   }
 
   void Call(const OrderedJson& call, const Place& place) {

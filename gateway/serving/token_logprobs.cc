@@ -44,7 +44,7 @@ void CompletionLogprobs::Add(int32_t id, std::optional<float> logprob, const std
   if (logprob) {
     best = OrderedJson::object();
     for (const engine::TokenLogprob& one : top) best[TokenText(tokenizer_, one.id)] = one.logprob;
-    if (!top.empty()) best[TokenText(tokenizer_, id)] = *logprob;  // one more when it is none of them
+    best[TokenText(tokenizer_, id)] = *logprob;  // one more when it is none of them
   }
   pending_["top_logprobs"].push_back(std::move(best));
   pending_["text_offset"].push_back(offset_);

@@ -85,6 +85,11 @@ TEST_F(OtherApi, TextOffsetsPointIntoTheText) {
     return text.substr(at);
   };
   const Json& logprobs = choice["logprobs"];
+  for (size_t i = 1; i < logprobs["tokens"].size(); ++i) {
+    Json sampled;
+    sampled[logprobs["tokens"][i].get<std::string>()] = logprobs["token_logprobs"][i];
+    EXPECT_EQ(logprobs["top_logprobs"][i], sampled) << i;
+  }
   const size_t prompt_tokens = Ids(prompt).size();
   ASSERT_EQ(logprobs["text_offset"].size(), prompt_tokens + Ids(said).size());
   for (size_t i = 0; i < logprobs["tokens"].size(); ++i) {

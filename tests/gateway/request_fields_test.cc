@@ -266,6 +266,27 @@ INSTANTIATE_TEST_SUITE_P(
         MessageCase{R"([{"role":"assistant","content":null,"reasoning":"r"},{"role":"user","content":"z"}])", ""},
         MessageCase{R"([{"role":"assistant"},{"role":"user","content":"z"}])", "messages[0].content"}));
 
+TEST(Messages, ReferencesToToolsStandAloneAndNameOneOfTheRequest) {
+  const auto problem = [](const std::string& content) {
+    const auto request = Chat(R"("messages":[{"role":"user","content":"x"},{"role":"tool","content":)" + content +
+                                  R"(}],"tools":[{"type":"function","function":{"name":"f"}}])",
+                              /*base=*/false);
+    return request.ok() ? "" : request.status().param();
+  };
+  const std::string text = R"({"type":"text","text":"see"})", known = R"({"type":"tool_reference","name":"f"})",
+                    unknown = R"({"type":"tool_reference","name":"g"})";
+  EXPECT_EQ(problem("[" + known + "," + known + "]"), "");
+  EXPECT_EQ(problem(R"([{"output":[)" + known + "]}]"), "");
+  EXPECT_EQ(problem("[" + text + "," + known + "]"), "messages[1].content[1]");
+  EXPECT_EQ(problem("[" + known + "," + text + "]"), "messages[1].content[1]");
+  EXPECT_EQ(problem("[" + known + R"(,"words"])"), "messages[1].content[1]");
+  EXPECT_EQ(problem(R"([{"output":[)" + text + "," + known + "]}]"), "messages[1].content[0].output[1]");
+  EXPECT_EQ(problem("[" + unknown + "]"), "messages[1].content[0].name");
+  EXPECT_EQ(problem(R"([{"type":"tool_reference"}])"), "messages[1].content[0].name");
+  const auto of_user = Chat(R"("messages":[{"role":"user","content":[)" + known + "]}]", /*base=*/false);
+  EXPECT_EQ(of_user.status().param(), "messages[0].content[0].type");
+}
+
 TEST(Messages, MembersThatNobodyReadsAreListedOrRefused) {
   const std::string members =
       R"("messages":[{"role":"user","name":"joe","content":[{"type":"text","text":"x","cache_control":{}}]},)"
@@ -273,13 +294,13 @@ TEST(Messages, MembersThatNobodyReadsAreListedOrRefused) {
       R"({"role":"assistant","content":null,"refusal":"no","audio":null,"tool_calls":[)"
       R"({"index":0,"id":"c","type":"function","function":{"name":"f","arguments":"{}","more":1}}]},)"
       R"({"role":"tool","tool_call_id":"c","content":"r","is_error":true}],)"
-      R"("tools":[{"type":"function","cached":1,"function":{"name":"f","anything":"is in the prompt"}}])";
+      R"("tools":[{"type":"function","cached":1,"defer_loading":true,"function":{"name":"f","anything":"is in the prompt"}}])";
   const auto request = Chat(members, /*base=*/false);
   ASSERT_TRUE(request.ok()) << request.status().message();
   EXPECT_EQ(request->unknown_fields,
             (std::vector<std::string>{"messages[].name", "messages[].content[].cache_control", "messages[].refusal",
                                       "messages[].tool_calls[].index", "messages[].tool_calls[].function.more",
-                                      "messages[].is_error", "tools[].cached"}));
+                                      "messages[].is_error", "tools[].cached", "tools[].defer_loading"}));
   const auto strict = Chat(members, /*base=*/false, /*strict=*/true);
   EXPECT_EQ(strict.status().param(), "messages[0].name");
   const auto known = Chat(R"("messages":[{"role":"user","content":"x","name":null}])", /*base=*/false, /*strict=*/true);

@@ -1,6 +1,10 @@
 #include <gtest/gtest.h>
+#include <pthread.h>
+
+#include <chrono>
 
 #include "gateway/grammar/answer_grammar.h"
+#include "gateway/text/utf8.h"
 #include "tests/gateway/grammar/random_schema.h"
 #include "tests/support/accepts.h"
 
@@ -198,6 +202,108 @@ TEST(Schema, RecursiveBranchesAreComparedInBoundedTime) {
   const OrderedJson node = {{"type", "object"}, {"properties", properties}, {"required", names}};
   const OrderedJson schema = {{"oneOf", {{{"$ref", "#/$defs/n"}}, {{"$ref", "#/$defs/n"}}}}, {"$defs", {{"n", node}}}};
   EXPECT_NE(CompileJsonSchema(schema).status().message().find("oneOf at #"), std::string::npos);
+}
+
+// Milliseconds until a schema is compiled or refused.
+double Took(const OrderedJson& schema, Status& status) {
+  const auto begin = std::chrono::steady_clock::now();
+  status = CompileJsonSchema(schema).status();
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+}
+
+OrderedJson Numbered(int first, int count, const std::string& prefix) {
+  OrderedJson out = OrderedJson::array();
+  for (int i = first; i < first + count; ++i) out.push_back(prefix + std::to_string(i));
+  return out;
+}
+
+OrderedJson Members(const OrderedJson& names, const OrderedJson& value) {
+  std::string text = "{";
+  for (const OrderedJson& name : names) text += (text.size() > 1 ? "," : "") + name.dump() + ":" + value.dump();
+  return *text::ParseJsonKeepingNumbers(text + "}");
+}
+
+// Far above what it takes, far below what work that is quadratic in these sizes takes.
+constexpr double kSoonMs = 2000;
+
+TEST(SchemaTime, ListsAboveTheBoundAreRefused) {
+  OrderedJson one = OrderedJson::array(), other = OrderedJson::array();
+  for (int i = 0; i < 300'000; ++i) (i % 2 ? one : other).push_back(i);
+  const OrderedJson names = Numbered(0, 300'000, "p");
+  OrderedJson twice = {{"oneOf", {{{"$ref", "#/$defs/a"}}, {{"$ref", "#/$defs/b"}}}}};
+  twice["$defs"] = {{"a", {{"enum", one}}}, {"b", {{"enum", other}}}};
+  for (const OrderedJson& schema :
+       {OrderedJson{{"oneOf", {{{"enum", one}}, {{"enum", other}}}}}, twice,
+        OrderedJson{{"type", "object"}, {"properties", Members(names, true)}, {"required", names}},
+        OrderedJson{{"const", std::string(5 << 20, 'a')}}}) {
+    Status status;
+    EXPECT_LT(Took(schema, status), kSoonMs);
+    EXPECT_NE(status.message().find("the schema at # is too large: at most"), std::string::npos) << status.message();
+  }
+}
+
+TEST(SchemaTime, LongListsBelowTheBound) {
+  OrderedJson one = OrderedJson::array(), other = OrderedJson::array();
+  for (int i = 0; i < 20'000; ++i) (i % 2 ? one : other).push_back(i);
+  const OrderedJson names = Numbered(0, 12'000, "p");
+  OrderedJson characters = OrderedJson::array(), references = OrderedJson::array();
+  for (uint32_t c = 0x4E00; c < 0x4E00 + 20'000; c += 2) {
+    std::string name;
+    text::AppendUtf8(name, c);
+    characters.push_back(name);
+  }
+  for (const OrderedJson& name : names) references.push_back({{"$ref", "#/$defs/" + name.get<std::string>()}});
+  const OrderedJson long_name = {{std::string(1 << 20, 'n'), {{"properties", Members(names, {{"type", "null"}})}}}};
+  for (const OrderedJson& schema : {
+           OrderedJson{{"oneOf", {{{"enum", one}}, {{"enum", other}}}}},
+           OrderedJson{{"type", "object"}, {"properties", Members(names, true)}, {"required", names}},
+           OrderedJson{{"properties", Members(characters, {{"type", "null"}})}, {"additionalProperties", true}},
+           OrderedJson{{"anyOf", references}, {"$defs", Members(names, {{"type", "null"}})}},
+           OrderedJson{{"oneOf", references}, {"$defs", Members(names, {{"type", "null"}})}},
+           OrderedJson{{"properties", long_name}},
+       }) {
+    Status status;
+    const double took = Took(schema, status);
+    EXPECT_LT(took, kSoonMs) << schema.begin().key();
+    RecordProperty(schema.begin().key() + std::to_string(schema.begin()->size()), std::to_string(took));
+  }
+}
+
+TEST(Schema, ValuesThatAreBeginningsOfEachOther) {
+  OrderedJson values = OrderedJson::array();
+  for (int i = 1; i <= 2800; ++i) values.push_back(std::string(static_cast<size_t>(i), 'a'));
+  // On a stack that has no room for a call per value.
+  struct Work {
+    OrderedJson schema;
+    Result<std::string> compiled = Internal("not run");
+  } work{.schema = {{"enum", values}}};
+  pthread_attr_t small;
+  pthread_attr_init(&small);
+  pthread_attr_setstacksize(&small, 256 << 10);
+  pthread_t thread;
+  const auto compile = [](void* given) -> void* {
+    auto& its = *static_cast<Work*>(given);
+    its.compiled = CompileJsonSchema(its.schema);
+    return nullptr;
+  };
+  ASSERT_EQ(pthread_create(&thread, &small, compile, &work), 0);
+  pthread_join(thread, nullptr);
+  pthread_attr_destroy(&small);
+  const Language language(work.compiled);
+  EXPECT_TRUE(language.Accepts(text::JsonText(values.front())));
+  EXPECT_TRUE(language.Accepts(text::JsonText(values.back())));
+  EXPECT_FALSE(language.Accepts(text::JsonText(std::string(2801, 'a'))));
+}
+
+TEST(Schema, ListedValuesAreComparedAsJson) {
+  const auto says = [](const char* one, const char* other) {
+    return CompileJsonSchema({{"oneOf", {{{"enum", OrderedJson::parse(one)}}, {{"enum", OrderedJson::parse(other)}}}}})
+        .status()
+        .message();
+  };
+  EXPECT_EQ(says(R"([1,{"a":1}])", R"([2,{"a":2},"1"])"), "");
+  EXPECT_NE(says(R"([{"a":1,"b":2}])", R"([{"b":2,"a":1}])").find("oneOf at #"), std::string::npos);
+  EXPECT_NE(says("[1]", "[1.0]").find("oneOf at #"), std::string::npos);
 }
 
 TEST(Choice, ManyTextsWithOneBeginning) {

@@ -174,6 +174,27 @@ TEST_F(ToolGrammar, StrictFunctionsFollowTheirSchema) {
   EXPECT_FALSE(language.Accepts(Read("<call>f<key>s</key><value>x</value></call>")));
 }
 
+TEST_F(ToolGrammar, StringsInsideStrictArgumentsSpellNoClosingTag) {
+  rules_.must_call = true;
+  rules_.tools = OrderedJson::array({Tool("f", R"({"type":"object","required":["a"],"properties":{"a":{
+      "type":"object","additionalProperties":{"type":"string"},"properties":{
+        "any":{"type":"array","items":{"type":"string"}},"short":{"type":"string","maxLength":40},
+        "like":{"type":"string","pattern":"^.*$"},"of":{"enum":["</tool_call>","a<b"]},"</arg_value>":true}}}})",
+                                          /*strict=*/true)});
+  const Language language(CompileTools(rules_, kIds));
+  const auto call = [](const std::string& a) { return Read("<call>f<key>a</key><value>" + a + "</value></call>"); };
+  for (const char* a : {R"({"any": ["a < b <b> <", "<\/arg_value>", "<<\/x", "\u003c/tool_call>", "http://x/<", "/"]})",
+                        R"({"short": "a/b \u003c/x"})", R"({"like": "a/b \u003c/x"})", R"({"of": "<\/tool_call>"})",
+                        R"({"of": "a<b"})", R"({"<\/arg_value>": "<"})", R"({"other": "a<b"})"}) {
+    EXPECT_TRUE(language.Accepts(call(a))) << a;
+  }
+  for (const char* a : {R"({"any": ["</arg_value>"]})", R"({"any": ["<</tool_call>"]})", R"({"any": ["</"]})",
+                        R"({"short": "</tool_call>"})", R"({"like": "</arg_value>"})", R"({"of": "</tool_call>"})",
+                        R"({"</arg_value>": "x"})", R"({"o</arg_value>": "x"})"}) {
+    EXPECT_FALSE(language.Accepts(call(a))) << a;
+  }
+}
+
 TEST_F(ToolGrammar, WhatCannotBeEnforcedIsNamed) {
   rules_.must_call = true;
   const auto problem = [&](const OrderedJson& tool) {
