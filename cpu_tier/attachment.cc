@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "common/base/check.h"
-#include "common/expert_link/peer_watch.h"
 #include "common/log/log.h"
 
 namespace hearth {
@@ -48,7 +47,8 @@ Result<std::unique_ptr<Attachment>> Attachment::Open(const AttachRequestSpec& sp
   if (header.worker_instance != spec.worker_instance || header.closed.load(std::memory_order_acquire) != 0) {
     return FailedPrecondition(spec.link_path, ": belongs to another worker, or was given up");
   }
-  std::unique_ptr<Attachment> attachment(new Attachment(*std::move(home_file), *home, *std::move(link_file), *link));
+  std::unique_ptr<Attachment> attachment(
+      new Attachment(*std::move(home_file), *home, *std::move(link_file), *link, spec.worker_pid_namespace));
   LinkHeader& shared = attachment->link_.header();
   shared.daemon_instance.store(daemon_instance, std::memory_order_relaxed);
   shared.daemon_pid.store(::getpid(), std::memory_order_relaxed);
@@ -59,13 +59,14 @@ Result<std::unique_ptr<Attachment>> Attachment::Open(const AttachRequestSpec& sp
   return attachment;
 }
 
-Attachment::Attachment(SharedFile home_file, HomeView home, SharedFile link_file, LinkView link)
+Attachment::Attachment(SharedFile home_file, HomeView home, SharedFile link_file, LinkView link,
+                       uint64_t worker_pid_namespace)
     : home_file_(std::move(home_file)),
       link_file_(std::move(link_file)),
       home_(home),
       link_(link),
       worker_instance_(link_.header().worker_instance),
-      worker_pid_(link_.header().worker_pid),
+      worker_{link_.header().worker_pid, worker_pid_namespace},
       stop_(::eventfd(0, EFD_CLOEXEC)) {
   HEARTH_CHECK(stop_.valid(), "eventfd");
 }
@@ -80,7 +81,7 @@ Attachment::~Attachment() {
 // Beats, and judges the worker.
 void Attachment::Watch() {
   LinkHeader& header = link_.header();
-  PeerWatch worker(worker_pid_, header.worker_beat, kWorkerSilence);
+  PeerWatch worker(worker_, header.worker_beat, kWorkerSilence);
   const char* reason = nullptr;
   while (reason == nullptr) {
     const PeerWatch::State state = worker.Wait(kBeatEvery, stop_.get());
@@ -94,7 +95,7 @@ void Attachment::Watch() {
   }
   loop_->Stop();
   header.detached.store(1, std::memory_order_release);
-  Log(LogLevel::kInfo, "detached", {{"reason", reason}, {"worker_pid", worker_pid_}});
+  Log(LogLevel::kInfo, "detached", {{"reason", reason}, {"worker_pid", worker_.pid}});
   ended_.store(true, std::memory_order_release);
 }
 

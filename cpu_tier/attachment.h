@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "common/base/result.h"
+#include "common/expert_link/peer_watch.h"
 #include "common/ipc/shared_file.h"
 #include "cpu_tier/job_loop.h"
 
@@ -15,6 +16,7 @@ struct AttachRequestSpec {
   std::string home_path, link_path, fingerprint;
   uint32_t home_layout_version = 0, link_version = 0;
   uint64_t worker_instance = 0;
+  uint64_t worker_pid_namespace = 0;
   bool int16_welcome = false;
 };
 
@@ -32,7 +34,7 @@ class Attachment {
   bool ended() const { return ended_.load(std::memory_order_acquire); }
 
  private:
-  Attachment(SharedFile home_file, HomeView home, SharedFile link_file, LinkView link);
+  Attachment(SharedFile home_file, HomeView home, SharedFile link_file, LinkView link, uint64_t worker_pid_namespace);
   void Watch();
 
   SharedFile home_file_, link_file_;
@@ -40,7 +42,7 @@ class Attachment {
   LinkView link_;
   uint64_t worker_instance_;
   const char* kernel_ = "";
-  int32_t worker_pid_;
+  PeerProcess worker_;
   std::atomic<bool> ended_{false};
   UniqueFd stop_;  // an eventfd
   std::unique_ptr<JobLoop> loop_;

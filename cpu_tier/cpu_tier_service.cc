@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "common/expert_link/peer_watch.h"
 #include "common/rpc/status_map.h"
 
 namespace hearth {
@@ -17,12 +18,14 @@ grpc::Status CpuTierService::Attach(grpc::ServerContext* rpc, const v1::AttachRe
   spec.home_layout_version = request->home_layout_version();
   spec.link_version = request->link_version();
   spec.worker_instance = request->worker_instance();
+  spec.worker_pid_namespace = request->pid_namespace();
   spec.int16_welcome = request->int16_welcome();
   const Daemon::Attached attached = daemon_.Attach(spec);
   if (attached.busy) return {grpc::StatusCode::ALREADY_EXISTS, attached.status.message()};
   if (!attached.status.ok()) return ToGrpc(attached.status);
   response->set_daemon_instance(daemon_.instance());
   response->set_pid(::getpid());
+  response->set_pid_namespace(PidNamespace());
   response->set_isa(daemon_.kernel());
   response->set_threads(static_cast<uint32_t>(daemon_.cpus().size()));
   response->set_selftest(daemon_.self_test().Summary());

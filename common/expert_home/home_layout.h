@@ -36,9 +36,12 @@ static_assert(sizeof(HomeMatrix) == 64);
 struct HomeExpert {
   HomeMatrix gate, up, down;
   uint64_t checksum = 0;  // Hash64 of the record's matrix bytes and scale vectors, gate, up, down
-  uint64_t unused[7] = {};
+  // Stands for the state of the checkpoint's files when the expert was read from them or last compared with them.
+  // 0: not known. The worker's own.
+  uint64_t source_stamp = 0;
+  uint64_t unused[6] = {};
 };
-static_assert(sizeof(HomeExpert) == 256);
+static_assert(sizeof(HomeExpert) == 256 && offsetof(HomeExpert, source_stamp) == 200);
 
 struct alignas(64) HomeHeader {
   char magic[8] = {};

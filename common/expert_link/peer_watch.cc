@@ -1,15 +1,30 @@
 #include "common/expert_link/peer_watch.h"
 
 #include <poll.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 namespace hearth {
+namespace {
 
-PeerWatch::PeerWatch(int pid, const std::atomic<uint64_t>& beat, std::chrono::milliseconds silence)
+// In another namespace the number may belong to any process here, whose end says nothing about the peer.
+int OpenProcess(const PeerProcess& peer) {
+  if (peer.pid <= 0 || peer.pid_namespace == 0 || peer.pid_namespace != PidNamespace()) return -1;
+  return static_cast<int>(::syscall(SYS_pidfd_open, peer.pid, 0));
+}
+
+}  // namespace
+
+uint64_t PidNamespace() {
+  struct stat facts = {};
+  return ::stat("/proc/self/ns/pid", &facts) == 0 ? facts.st_ino : 0;
+}
+
+PeerWatch::PeerWatch(const PeerProcess& peer, const std::atomic<uint64_t>& beat, std::chrono::milliseconds silence)
     : beat_(beat),
       silence_(silence),
-      process_(pid > 0 ? static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)) : -1),
+      process_(OpenProcess(peer)),
       last_beat_(beat.load(std::memory_order_relaxed)),
       last_change_(Deadline::Clock::now()) {}
 

@@ -10,7 +10,6 @@
 #include <random>
 
 #include "common/base/check.h"
-#include "common/expert_link/peer_watch.h"
 #include "common/log/log.h"
 #include "common/rpc/channel.h"
 #include "hearth/v1/cpu_tier.grpc.pb.h"
@@ -127,6 +126,7 @@ bool CpuTierClient::TryAttach() {
   request.set_link_version(options_.link_version);
   request.set_worker_instance(instance_);
   request.set_int16_welcome(options_.int16_welcome);
+  request.set_pid_namespace(PidNamespace());
   v1::AttachResponse response;
   grpc::ClientContext call;
   call.set_deadline(std::chrono::system_clock::now() + kCallTime);
@@ -150,7 +150,7 @@ bool CpuTierClient::TryAttach() {
     return false;
   }
   attachment_ = *std::move(made);
-  daemon_pid_ = static_cast<int>(response.pid());
+  daemon_ = {static_cast<int>(response.pid()), response.pid_namespace()};
   state_.up = true;
   state_.reason.clear();
   state_.isa = response.isa();
@@ -165,7 +165,7 @@ bool CpuTierClient::TryAttach() {
 // Until the daemon is lost or this object ends.
 void CpuTierClient::Watch() {
   LinkHeader& header = attachment_->view().header();
-  PeerWatch daemon(daemon_pid_, header.daemon_beat, kDaemonSilence);
+  PeerWatch daemon(daemon_, header.daemon_beat, kDaemonSilence);
   lane_.Attach(attachment_);
   for (;;) {
     const PeerWatch::State state = daemon.Wait(kBeatEvery, stop_.get());

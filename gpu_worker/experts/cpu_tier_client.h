@@ -10,6 +10,7 @@
 #include "common/base/unique_fd.h"
 #include "common/expert_home/home_layout.h"
 #include "common/expert_link/link_layout.h"
+#include "common/expert_link/peer_watch.h"
 #include "gpu_worker/experts/link_lane.h"
 
 namespace grpc {
@@ -70,7 +71,7 @@ class CpuTierClient {
   LinkLane& lane_;
   std::shared_ptr<grpc::Channel> channel_;
   std::shared_ptr<LinkAttachment> attachment_;  // the thread's own
-  int daemon_pid_ = 0;
+  PeerProcess daemon_;
   uint64_t attempts_ = 0;
 
   mutable std::mutex mutex_;

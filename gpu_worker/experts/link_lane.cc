@@ -109,7 +109,9 @@ CpuResult LinkLane::Wait(Deadline deadline) {
   }
   if (line.done.load(std::memory_order_acquire) != number_) {
     link.worker_line(slot_).abandoned.store(number_, std::memory_order_relaxed);
-    return {attachment.gone() ? CpuOutcome::kGone : CpuOutcome::kLate};
+    if (!attachment.gone()) return {CpuOutcome::kLate};
+    current_.reset();  // nobody reads rows of it any more, and there may never be another
+    return {CpuOutcome::kGone};
   }
   // Finished with, so the slot is free again; its rows stay as they are until the next Publish.
   resting_[slot_] = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 namespace hearth {
 namespace {
@@ -16,13 +17,13 @@ constexpr int32_t kSlotsKept = 8;  // of every 8 slots of the arena, one is neve
 }  // namespace
 
 PrefillLane::PrefillLane(const HomeView& home, const kernels::Backend& backend, ExpertCache& cache, LaneStats& stats,
-                         const ExecutorOptions& options)
+                         const ExecutorOptions& options, std::unique_ptr<CopyEngine> copies)
     : home_(home),
       backend_(backend),
       cache_(cache),
       stats_(stats),
       options_(options),
-      copies_(MakeCopyEngine(backend)),
+      copies_(copies != nullptr ? std::move(copies) : MakeCopyEngine(backend)),
       timer_(backend),
       batch_(backend, home) {
   for (Buffer& buffer : buffers_) buffer.place_of.assign(home.experts(), -1);
@@ -48,6 +49,7 @@ Status PrefillLane::Run(const MoeStep& step, int next_moe_layer, const std::func
   }
   const int buffer = BufferOf(step.moe_layer);
   const Status status = Compute(step, buffer, cancelled);
+  if (!status.ok()) batch_.Clear();
   cache_.Unpin(pinned_);
   if (buffer >= 0) {
     copies_->Stop(buffer);

@@ -21,8 +21,9 @@ namespace hearth {
 // lends. A smaller chunk reads what it misses from the home. Free slots are filled on the way.
 class PrefillLane {
  public:
+  // `copies`: null for the engine that suits the backend.
   PrefillLane(const HomeView& home, const kernels::Backend& backend, ExpertCache& cache, LaneStats& stats,
-              const ExecutorOptions& options);
+              const ExecutorOptions& options, std::unique_ptr<CopyEngine> copies = nullptr);
   ~PrefillLane();
 
   Status Run(const MoeStep& step, int next_moe_layer, const std::function<bool()>& cancelled);

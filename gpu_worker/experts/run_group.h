@@ -24,6 +24,8 @@ class GroupBatch {
          .picks = group.picks});
   }
   size_t size() const { return jobs_.size(); }
+  // Jobs hold on to the step's picks: what is not run must go before the next step builds its own.
+  void Clear() { jobs_.clear(); }
 
   // Leaves the batch empty.
   void Run(const MoeStep& step, kernels::Phase phase) {
@@ -34,7 +36,7 @@ class GroupBatch {
                                             .out = step.pick_out,
                                             .hidden = home_.hidden(),
                                             .phase = phase});
-    jobs_.clear();
+    Clear();
   }
 
  private:

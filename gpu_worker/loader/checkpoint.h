@@ -29,6 +29,7 @@ class Checkpoint : public TensorSource {
   std::string Place() const override { return directory_; }
   std::optional<kernels::Codebook> DeclaredCodebook(const std::string& module) const override;
   std::string Fingerprint() const override { return fingerprint_; }
+  uint64_t ContentStamp(const TensorInfo& tensor) const override { return files_[tensor.file]->stamp(); }
 
  private:
   void OpenFiles(const std::vector<std::string>& names);

@@ -60,6 +60,17 @@ double ConfigReader::Number(const std::string& key, double low, double high, dou
   return Has(key) ? Number(key, low, high) : missing;
 }
 
+double ConfigReader::NumberFrom(const std::string& key, double low, double high, double missing) {
+  if (!Has(key)) return missing;
+  const Json& value = object_[key];
+  if (value.is_number()) {
+    const double number = value.get<double>();
+    if (number >= low && number <= high) return number;
+  }
+  Complain(key, " is ", ShowJson(value), ", expected a number from ", low, " to ", high);
+  return high;
+}
+
 std::vector<int> ConfigReader::Words(const std::string& key, size_t count, std::initializer_list<const char*> known) {
   std::vector<int> positions(count, 0);
   const Json* value = Required(key);

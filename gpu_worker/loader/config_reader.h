@@ -21,6 +21,8 @@ class ConfigReader {
   // low < value <= high
   double Number(const std::string& key, double low, double high);
   double Number(const std::string& key, double low, double high, double missing);
+  // low <= value <= high
+  double NumberFrom(const std::string& key, double low, double high, double missing);
   // An array of `count` words out of `known`, as positions in it.
   std::vector<int> Words(const std::string& key, size_t count, std::initializer_list<const char*> known);
   // One id or a list of ids below `limit`; empty when the key is missing.

@@ -51,30 +51,80 @@ uint64_t RecordIndex(const HomeHeader& h, uint32_t layer, uint32_t expert) {
   return uint64_t{layer} * h.experts + expert;
 }
 
-// The home's tables must be the planned ones; then one record of each layer must be what the checkpoint gives.
-std::string AdoptionProblem(const TensorSource& source, const std::vector<ExpertPlan>& experts, const HomePlan& plan,
-                            const HomeView& view, const std::byte* base, const HomeOptions& options) {
+// The home's tables must be the planned ones. What one of them has differently, "" when nothing.
+std::string TablesProblem(const HomePlan& plan, const HomeView& view) {
   HomeHeader header = view.header();
   header.complete = 0;
   if (std::memcmp(&header, &plan.header, sizeof header) != 0) return "its header differs";
-  std::mt19937_64 random(options.sample_seed ? *options.sample_seed : std::random_device{}());
   for (uint32_t layer = 0; layer < header.layers; ++layer) {
     for (uint32_t e = 0; e < header.experts; ++e) {
       HomeExpert entry = view.entry(layer, e);
-      entry.checksum = 0;
+      entry.checksum = entry.source_stamp = 0;
       if (std::memcmp(&entry, &plan.directory[RecordIndex(header, layer, e)], sizeof entry) != 0) {
         return StrCat("the entry of expert ", e, " of layer ", layer, " differs");
       }
     }
-    const auto expert = static_cast<uint32_t>(random() % header.experts);
-    const HomeExpert& entry = view.entry(layer, expert);
-    const std::byte* record = view.record(layer, expert);
-    std::string problem = CompareExpert(source, experts[RecordIndex(header, layer, expert)], entry, record, base);
-    if (!problem.empty()) return problem;
-    if (view.Checksum(layer, expert) != entry.checksum) {
-      return StrCat("the checksum of expert ", expert, " of layer ", layer, " differs");
-    }
   }
+  return "";
+}
+
+// Records whose files may have changed since the home was made or last compared; then one of each layer, whatever its
+// files say.
+struct RecordsToCompare {
+  std::vector<uint64_t> changed, samples;
+};
+
+RecordsToCompare ChooseRecords(const TensorSource& source, const std::vector<ExpertPlan>& experts, const HomeView& view,
+                               const HomeOptions& options) {
+  const HomeHeader& h = view.header();
+  RecordsToCompare chosen;
+  std::mt19937_64 random(options.sample_seed ? *options.sample_seed : std::random_device{}());
+  for (uint32_t layer = 0; layer < h.layers; ++layer) {
+    for (uint32_t e = 0; e < h.experts; ++e) {
+      const uint64_t i = RecordIndex(h, layer, e);
+      if (view.entry(layer, e).source_stamp != ExpertStamp(source, experts[i])) chosen.changed.push_back(i);
+    }
+    chosen.samples.push_back(RecordIndex(h, layer, static_cast<uint32_t>(random() % h.experts)));
+  }
+  return chosen;
+}
+
+// The tables first; then the chosen records must be what the checkpoint gives and have their checksums.
+std::string AdoptionProblem(const TensorSource& source, const std::vector<ExpertPlan>& experts, const HomePlan& plan,
+                            const HomeView& view, std::byte* base, const HomeOptions& options) {
+  if (std::string problem = TablesProblem(plan, view); !problem.empty()) return problem;
+  const HomeHeader& h = view.header();
+  struct Different {
+    std::string problem;
+  };
+  const auto compare = [&](uint64_t i) {
+    const auto layer = static_cast<uint32_t>(i / h.experts), expert = static_cast<uint32_t>(i % h.experts);
+    const HomeExpert& entry = view.entry(layer, expert);
+    std::string problem = CompareExpert(source, experts[i], entry, view.record(layer, expert), base);
+    if (!problem.empty()) throw Different{std::move(problem)};
+    if (view.Checksum(layer, expert) != entry.checksum) {
+      throw Different{StrCat("the checksum of expert ", expert, " of layer ", layer, " differs")};
+    }
+  };
+  const RecordsToCompare chosen = ChooseRecords(source, experts, view, options);
+  if (!chosen.changed.empty()) {
+    Say(options, LogLevel::kInfo,
+        StrCat("expert home: the checkpoint's files have changed since it was made; comparing ", chosen.changed.size(),
+               " of ", experts.size(), " experts"));
+  }
+  try {
+    ParallelFor(static_cast<int64_t>(chosen.samples.size()),
+                [&](int64_t k) { compare(chosen.samples[static_cast<size_t>(k)]); });
+    ParallelFor(static_cast<int64_t>(chosen.changed.size()), [&](int64_t k) {
+      const uint64_t i = chosen.changed[static_cast<size_t>(k)];
+      compare(i);
+      if (options.add_bytes) options.add_bytes(ExpertBytes({experts[i]}));
+    });
+  } catch (const Different& different) {
+    return different.problem;
+  }
+  auto* directory = reinterpret_cast<HomeExpert*>(base + h.directory_offset);
+  for (uint64_t i : chosen.changed) directory[i].source_stamp = ExpertStamp(source, experts[i]);
   return "";
 }
 
@@ -103,6 +153,7 @@ void FillHome(const TensorSource& source, const std::vector<ExpertPlan>& experts
       std::byte* record = base + h.records_offset + i * h.record_stride;
       FillExpert(source, experts[i], directory[i], record, base);
       directory[i].checksum = HomeRecordChecksum(directory[i], record, base);
+      directory[i].source_stamp = ExpertStamp(source, experts[i]);
       if (options.add_bytes) options.add_bytes(ExpertBytes({experts[i]}));
     });
     auto& filled = reinterpret_cast<uint32_t*>(base + h.filled_offset)[layer];

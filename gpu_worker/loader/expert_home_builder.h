@@ -20,7 +20,7 @@ struct HomeOptions {
   std::chrono::milliseconds lock_wait{30'000};  // for a dying predecessor that still holds the home
   std::function<void(uint64_t)> add_bytes;      // what has been read from the checkpoint since; thread-safe
   std::function<void(LogLevel, const std::string&)> log;
-  std::optional<uint64_t> sample_seed;  // which record of each layer an adoption compares; random when unset
+  std::optional<uint64_t> sample_seed;  // which record of each layer an adoption compares anyhow; random when unset
 };
 
 // A complete home, mapped and locked for as long as the object lives. The file stays: a restarted worker adopts it.
@@ -49,15 +49,16 @@ class ExpertHome {
 // Path of the home of a plan: `HOME_DIR/hearth-home-<16 digits>`; its lock is the same with `.lock`.
 std::string HomePath(const std::string& home_dir, const HomePlan& plan);
 
-// Memory that the home will take beyond what its file has now: none when it is complete, all when there is none; what an
-// incomplete one holds comes free before it is made anew.
+// Memory that the home will take beyond what its file has now: none when it is complete, all when there is none; what
+// an incomplete one holds comes free before it is made anew.
 uint64_t HomeBytesToCome(const HomePlan& plan, const HomeOptions& options);
 
 // Refuses now what OpenExpertHome would refuse for want of room, unless a home of this name is there already.
 void CheckRoomForHome(const HomePlan& plan, const HomeOptions& options);
 
-// Adopts a complete home of the same fingerprint after comparing one record of each layer with the checkpoint; makes a
-// new one otherwise, reserving memory before writing it. Homes of other models stay untouched. Throws StartupError.
+// Adopts a complete home of the same fingerprint after comparing with the checkpoint one record of each layer, and
+// every record whose files may have changed since the home was made or last compared; makes a new one otherwise,
+// reserving memory before writing it. Homes of other models stay untouched. Throws StartupError.
 ExpertHome OpenExpertHome(const TensorSource& source, const std::vector<ExpertPlan>& experts, const HomePlan& plan,
                           const HomeOptions& options);
 

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <vector>
 
+#include "common/base/hash64.h"
 #include "gpu_worker/loader/aligned_buffer.h"
 #include "gpu_worker/loader/matrix_fill.h"
 
@@ -45,6 +46,16 @@ std::string CompareExpert(const TensorSource& source, const ExpertPlan& plan, co
   if (!SameMatrix(source, plan.up, entry.up, record, base)) return plan.up.key + " differs";
   if (!SameMatrix(source, plan.down, entry.down, record, base)) return plan.down.key + " differs";
   return "";
+}
+
+uint64_t ExpertStamp(const TensorSource& source, const ExpertPlan& plan) {
+  std::vector<uint64_t> stamps;
+  for (const MatrixPlan* m : {&plan.gate, &plan.up, &plan.down}) {
+    for (const TensorInfo* tensor : {m->data, m->in_scale, m->out_scale}) {
+      stamps.push_back(tensor == nullptr ? 0 : source.ContentStamp(*tensor));
+    }
+  }
+  return Hash64(stamps.data(), stamps.size() * sizeof(uint64_t));
 }
 
 }  // namespace hearth

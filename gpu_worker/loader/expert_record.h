@@ -16,4 +16,7 @@ void FillExpert(const TensorSource& source, const ExpertPlan& plan, const HomeEx
 std::string CompareExpert(const TensorSource& source, const ExpertPlan& plan, const HomeExpert& entry,
                           const std::byte* record, const std::byte* base);
 
+// Differs when the checkpoint's bytes of the expert may have changed.
+uint64_t ExpertStamp(const TensorSource& source, const ExpertPlan& plan);
+
 }  // namespace hearth

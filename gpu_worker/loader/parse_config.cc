@@ -205,7 +205,9 @@ Result<GenerationConfig> ParseGenerationConfig(const std::string& json_text, con
   generation.temperature = greedy ? 0.0f : static_cast<float>(read.Number("temperature", 0, 2, 1));
   generation.top_p = static_cast<float>(read.Number("top_p", 0, 1, 1));
   generation.top_k = static_cast<int>(read.Int("top_k", 0, config.vocab_size, 0));
-  generation.repetition_penalty = static_cast<float>(read.Number("repetition_penalty", 0, 2, 1));
+  generation.min_p = static_cast<float>(read.NumberFrom("min_p", 0, 1, 0));
+  generation.repetition_penalty =
+      static_cast<float>(read.NumberFrom("repetition_penalty", kLeastRepetitionPenalty, 2, 1));
   if (!read.status().ok()) return read.status();
   return generation;
 }

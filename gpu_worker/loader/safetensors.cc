@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "common/base/byte_size.h"
+#include "common/base/hash64.h"
 #include "gpu_worker/loader/json_text.h"
 #include "gpu_worker/loader/small_file.h"
 
@@ -96,6 +97,8 @@ SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path) {
   struct stat stat {};
   if (::fstat(fd_.get(), &stat) != 0 || !S_ISREG(stat.st_mode)) Refuse(path, "is no regular file");
   bytes_ = static_cast<uint64_t>(stat.st_size);
+  const int64_t times[] = {stat.st_ctim.tv_sec, stat.st_ctim.tv_nsec, stat.st_mtim.tv_sec, stat.st_mtim.tv_nsec};
+  stamp_ = Hash64(times, sizeof times);
   if (bytes_ < 8) Refuse(path, StrCat("has ", bytes_, " bytes, too few for a safetensors file"));
   unsigned char raw[8];
   ReadAt(0, 8, raw, "header length");

@@ -20,6 +20,9 @@ class SafetensorsFile {
 
   const std::string& path() const { return path_; }
   uint64_t bytes() const { return bytes_; }
+  // Differs after whatever may have changed the file's contents, and after some things that do not: whoever writes the
+  // file cannot keep its change time as it was.
+  uint64_t stamp() const { return stamp_; }
   const std::string& header() const { return header_; }
   const std::vector<TensorInfo>& tensors() const { return tensors_; }
   std::vector<TensorInfo>& tensors() { return tensors_; }
@@ -34,6 +37,7 @@ class SafetensorsFile {
   std::string path_;
   UniqueFd fd_;
   uint64_t bytes_ = 0;
+  uint64_t stamp_ = 0;
   std::string header_;
   std::vector<TensorInfo> tensors_;
 };

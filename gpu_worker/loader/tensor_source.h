@@ -54,8 +54,12 @@ class TensorSource {
 
   // The codebook that the converter's own list claims for a module: a cross-check for lost markers.
   virtual std::optional<kernels::Codebook> DeclaredCodebook(const std::string& /*module*/) const { return {}; }
-  // 32 hexadecimal digits that change whenever the tensors may have changed.
+  // 32 hexadecimal digits over what describes the tensors: configuration, names, types, shapes and places. Equal for
+  // copies of one model, wherever and whenever they were made; contents do not count.
   virtual std::string Fingerprint() const = 0;
+  // Differs when the contents of the tensor may have changed since a source of the same fingerprint gave another value.
+  // Contents that only depend on the fingerprint need none.
+  virtual uint64_t ContentStamp(const TensorInfo& /*tensor*/) const { return 0; }
 };
 
 // What would help where a checkpoint is incomplete or damaged.

@@ -59,12 +59,16 @@ struct ModelConfig {
 // does not implement; unknown keys without a meaning are ignored.
 Result<ModelConfig> ParseModelConfig(const std::string& json_text);
 
+// Logits are divided by the penalty, and must not overflow. The gateway has the same bound.
+inline constexpr double kLeastRepetitionPenalty = 0.01;
+
 // Defaults and end ids of generation_config.json; a missing file gives the neutral values and config.json's end ids.
 struct GenerationConfig {
   std::vector<int32_t> eos_ids;
   float temperature = 1.0f;
   float top_p = 1.0f;
   int top_k = 0;
+  float min_p = 0.0f;
   float repetition_penalty = 1.0f;
 };
 Result<GenerationConfig> ParseGenerationConfig(const std::string& json_text, const ModelConfig& config);

@@ -32,8 +32,6 @@ constexpr int kMaxChosenIds = 16'384;  // of a score request; enough for the uni
 constexpr int kMaxStopIds = 1024;
 constexpr int kMaxForcedIds = 4096;
 constexpr int kMaxRequestIdBytes = 256;
-// Logits are divided by the penalty, and must not overflow. The gateway has the same bound.
-constexpr float kLeastRepetitionPenalty = 0.01f;
 constexpr size_t kMaxAutomatonBytes = size_t{4} << 20;
 
 // Proto to checked specification. INVALID_ARGUMENT names the field; FAILED_PRECONDITION: too long for the context.

@@ -19,8 +19,8 @@ Status CheckNumbers(const SamplingParams& p) {
       CheckRange("temperature", p.temperature, within(p.temperature, 0, 2), "0 to 2"),
       CheckRange("top_p", p.top_p, p.top_p > 0 && p.top_p <= 1, "above 0, at most 1"),
       CheckRange("min_p", p.min_p, within(p.min_p, 0, 1), "0 to 1"),
-      CheckRange("repetition_penalty", p.repetition_penalty, within(p.repetition_penalty, kLeastRepetitionPenalty, 2),
-                 "0.01 to 2"),
+      CheckRange("repetition_penalty", p.repetition_penalty,
+                 within(p.repetition_penalty, static_cast<float>(kLeastRepetitionPenalty), 2), "0.01 to 2"),
       CheckRange("presence_penalty", p.presence_penalty, within(p.presence_penalty, -2, 2), "-2 to 2"),
       CheckRange("frequency_penalty", p.frequency_penalty, within(p.frequency_penalty, -2, 2), "-2 to 2"),
   };
@@ -38,7 +38,7 @@ Result<SamplingParams> ParseSampling(const v1::SamplingParams& in, const Request
   out.temperature = in.has_temperature() ? in.temperature() : defaults.temperature;
   out.top_p = in.has_top_p() ? in.top_p() : defaults.top_p;
   out.top_k = in.has_top_k() ? in.top_k() : defaults.top_k;
-  out.min_p = in.min_p();
+  out.min_p = in.has_min_p() ? in.min_p() : defaults.min_p;
   out.repetition_penalty = in.has_repetition_penalty() ? in.repetition_penalty() : defaults.repetition_penalty;
   out.presence_penalty = in.presence_penalty();
   out.frequency_penalty = in.frequency_penalty();

@@ -3,7 +3,9 @@
 
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "tests/link/link_test.h"
 #include "tests/link/lying_daemon.h"
@@ -210,6 +212,29 @@ TEST_F(LinkChaos, AThousandAttachmentsLeakNothing) {
   EXPECT_LE(daemon_after.threads, daemon.threads + kSlack);
   EXPECT_LE(daemon_after.mappings, daemon.mappings + kSlack);
   EXPECT_TRUE(folder_.LinkFiles().empty());
+}
+
+TEST_F(LinkChaos, ARegionIsLetGoWhenItsDaemonIsLostWithAJobInFlight) {
+  LinkIdentity identity;
+  identity.fingerprint = home_.fingerprint();
+  identity.layers = home_.layers();
+  identity.experts = home_.experts();
+  identity.worker_pid = ::getpid();
+  identity.attachment = 1;
+  std::shared_ptr<LinkAttachment> region =
+      *LinkAttachment::Create(folder_.path(), ClientOptions().geometry, identity, kernels::HostMemoryOps());
+  const std::weak_ptr<LinkAttachment> watched = region;
+  LinkLane lane;
+  lane.Attach(std::move(region));
+  const std::vector<kernels::Real> x(home_.hidden());
+  const std::vector<int32_t> row{0};
+  const CpuJob::Expert expert{.expert = 0, .x_rows = row};
+  ASSERT_TRUE(lane.Publish({.x = x.data(), .rows = 1, .experts = {&expert, 1}, .budget = 1ms}));
+  lane.Drop();
+  EXPECT_FALSE(watched.expired()) << "the step thread may still wait in it";
+  EXPECT_EQ(lane.Wait(Deadline::After(10s)).outcome, CpuOutcome::kGone);
+  EXPECT_TRUE(watched.expired());
+  EXPECT_FALSE(lane.Publish({.x = x.data(), .rows = 1, .experts = {&expert, 1}, .budget = 1ms}));
 }
 
 }  // namespace

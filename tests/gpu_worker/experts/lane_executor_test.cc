@@ -320,5 +320,41 @@ TEST(LaneExecutor, APrefillThatIsGivenUpLosesItsSlotsToDecode) {
   EXPECT_EQ(executor.stats().slots_lent, 0u);
 }
 
+// Copies the first record of each batch and no other.
+class StuckCopies : public CopyEngine {
+ public:
+  void Start(int, std::vector<Copy> copies) override {
+    if (!copies.empty()) std::memcpy(copies[0].to, copies[0].from, copies[0].bytes);
+  }
+  bool WaitFor(int, size_t index, Deadline) override { return index == 0; }
+  void Stop(int) override {}
+};
+
+int64_t picks_computed;
+
+void CountPicks(void* stream, const kernels::ExpertBatchArgs& args) {
+  for (kernels::Dim i = 0; i < args.job_count; ++i) picks_computed += args.jobs[i].picks;
+  TestBackend().expert_batch(stream, args);
+}
+
+TEST(PrefillLane, WhatACancelledPromptLeftUncomputedIsForgotten) {
+  const TinyHome tiny({.layers = 4});
+  const HomeView home = tiny.view();
+  kernels::Backend backend = TestBackend();
+  backend.expert_batch = &CountPicks;
+  ExpertCache cache(home, 48, backend);
+  LaneStats stats;
+  PrefillLane lane(home, backend, cache, stats, {}, std::make_unique<StuckCopies>());
+  std::mt19937 random(1);
+  Step left(home, 0, 64, random), next(home, 0, 2, random);
+  int looks = 0;
+  const auto leaves = [&] { return ++looks > 1; };  // once the second record is waited for
+  ASSERT_EQ(lane.Run(left.step, -1, leaves).code(), StatusCode::kCancelled);
+  picks_computed = 0;
+  ASSERT_TRUE(lane.Run(next.step, -1, nullptr).ok());
+  EXPECT_EQ(picks_computed, 2 * kTopK);
+  EXPECT_TRUE(SameBits(next.out, Truth(home, next)));
+}
+
 }  // namespace
 }  // namespace hearth

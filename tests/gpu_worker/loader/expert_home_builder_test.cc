@@ -4,15 +4,21 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <thread>
 
 #include "common/base/scope_exit.h"
 #include "common/base/startup_error.h"
 #include "gpu_worker/loader/checkpoint.h"
+#include "gpu_worker/loader/expert_record.h"
 #include "gpu_worker/loader/home_space.h"
 #include "gpu_worker/loader/load_model.h"
+#include "tests/gpu_worker/loader/checkpoint_editor.h"
 #include "tests/gpu_worker/loader/temp_dir.h"
 
 namespace hearth {
@@ -205,6 +211,80 @@ TEST_F(HomeBuilder, FingerprintCoversSourceAndGeometry) {
   std::vector<ExpertPlan> experts = experts_;
   experts[3].up.codebook = kernels::Codebook::kMcg;
   EXPECT_NE(std::string(PlanHome(config_, experts, checkpoint_.Fingerprint()).header.fingerprint), first);
+}
+
+// A checkpoint of its own in one file, whose experts share their times.
+class ChangedShard : public HomeBuilder {
+ protected:
+  ChangedShard() { testing::CheckpointEditor(HEARTH_SOURCE_DIR "/models/hearth-tiny").Write(model_.path()); }
+
+  // As a new process does it.
+  bool Adopts() {
+    const Checkpoint checkpoint(model_.path());
+    MatrixPlanner planner(checkpoint);
+    const std::vector<ExpertPlan> experts = PlanExperts(config_, planner);
+    const HomePlan plan = PlanHome(config_, experts, checkpoint.Fingerprint());
+    compared_ = 0;
+    options_.add_bytes = [&](uint64_t) { ++compared_; };
+    const ExpertHome home = OpenExpertHome(checkpoint, experts, plan, options_);
+    for (uint32_t layer = 0; layer < home.view().layers(); ++layer) {
+      for (uint32_t e = 0; e < home.view().experts(); ++e) {
+        const ExpertPlan& expert = experts[layer * home.view().experts() + e];
+        EXPECT_EQ(
+            CompareExpert(checkpoint, expert, home.view().entry(layer, e), home.view().record(layer, e), home.data()),
+            "");
+      }
+    }
+    return home.adopted();
+  }
+
+  // One byte in the middle of one expert's data, everything else as it was, the modification time too.
+  void Damage() {
+    uint64_t at = 0;
+    {
+      const Checkpoint checkpoint(model_.path());
+      MatrixPlanner planner(checkpoint);
+      const TensorInfo* data = PlanExperts(config_, planner)[5].up.data;
+      at = data->offset + data->bytes / 2;
+    }
+    const auto time = fs::last_write_time(shard());
+    std::fstream file(shard(), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(static_cast<std::streamoff>(at));
+    const char byte = static_cast<char>(file.get() ^ 1);
+    file.seekp(static_cast<std::streamoff>(at));
+    file.put(byte);
+    file.close();
+    fs::last_write_time(shard(), time);
+  }
+  std::string shard() const { return model_ / "model.safetensors"; }
+
+  TempDir model_;
+  std::atomic<size_t> compared_ = 0;
+};
+
+TEST_F(ChangedShard, ThatIsMendedMakesTheHomeAnew) {
+  Damage();
+  EXPECT_FALSE(Adopts());
+  EXPECT_TRUE(Adopts());
+  EXPECT_EQ(compared_.load(), 0u);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // file times are as coarse as the kernel's tick
+  Damage();                                                    // twice is not at all
+  EXPECT_FALSE(Adopts());
+  EXPECT_NE(warnings_.find("differs"), std::string::npos) << warnings_;
+  EXPECT_TRUE(Adopts());
+}
+
+TEST_F(ChangedShard, OfTheSameBytesIsComparedOnceAndAdopted) {
+  EXPECT_FALSE(Adopts());
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  WriteFile(shard(), ReadFile(shard()));
+  EXPECT_TRUE(Adopts());
+  EXPECT_EQ(compared_.load(), experts_.size());
+  EXPECT_NE(infos_.find(StrCat("comparing ", experts_.size(), " of ", experts_.size(), " experts")), std::string::npos)
+      << infos_;
+  EXPECT_TRUE(Adopts());
+  EXPECT_EQ(compared_.load(), 0u);
+  EXPECT_EQ(warnings_, "");
 }
 
 TEST(HomeSpace, SaysTheSumAndTheOption) {

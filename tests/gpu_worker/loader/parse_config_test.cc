@@ -154,18 +154,26 @@ TEST(ParseGenerationConfig, OverridesAndDefaults) {
   EXPECT_EQ(none->top_k, 0);
 
   Result<GenerationConfig> some =
-      ParseGenerationConfig(R"({"eos_token_id": 5, "temperature": 0, "top_p": 0.95, "top_k": 20})", config);
+      ParseGenerationConfig(R"({"eos_token_id": 5, "temperature": 0, "top_p": 0.95, "top_k": 20,
+                                "min_p": 0.05, "repetition_penalty": 0.01})",
+                            config);
   ASSERT_TRUE(some.ok()) << some.status().message();
   EXPECT_EQ(some->eos_ids, std::vector<int32_t>{5});
   EXPECT_EQ(some->temperature, 0.0f);
   EXPECT_FLOAT_EQ(some->top_p, 0.95f);
   EXPECT_EQ(some->top_k, 20);
+  EXPECT_FLOAT_EQ(some->min_p, 0.05f);
+  EXPECT_FLOAT_EQ(some->repetition_penalty, 0.01f);
+  EXPECT_EQ(ParseGenerationConfig(R"({"min_p": 0})", config)->min_p, 0.0f);
 
   for (const char* bad : {R"({"temperature": -1})", R"({"top_p": 0})", R"({"top_p": 1.5})", R"({"top_k": -3})",
                           R"({"eos_token_id": 4096})", R"({"repetition_penalty": 0})", R"({"repetition_penalty": 90})",
-                          R"({"temperature": 2.5})", "[]", "{"}) {
+                          R"({"temperature": 2.5})", R"({"repetition_penalty": 0.005})", R"({"min_p": -0.1})",
+                          R"({"min_p": 1.1})", R"({"min_p": "0"})", "[]", "{"}) {
     EXPECT_FALSE(ParseGenerationConfig(bad, config).ok()) << bad;
   }
+  EXPECT_EQ(ParseGenerationConfig(R"({"repetition_penalty": 0.005})", config).status().message(),
+            "generation_config.json: repetition_penalty is 0.005, expected a number from 0.01 to 2");
 }
 
 // Replaces one random value somewhere in the document.

@@ -72,6 +72,20 @@ TEST(ParseGenerate, TakesWhatIsGiven) {
   EXPECT_TRUE(ParseGenerate(request, Limits(), 1)->generate()->stop_ids.empty());
 }
 
+TEST(ParseGenerate, AbsentSamplingFieldsTakeTheModelsDefaults) {
+  RequestLimits limits = Limits();
+  limits.defaults.temperature = 0.6f;
+  limits.defaults.min_p = 0.05f;
+  limits.defaults.repetition_penalty = 1.1f;
+  v1::GenerateRequest request = Prompt();
+  SamplingParams sampling = ParseGenerate(request, limits, 1)->generate()->sampling;
+  EXPECT_EQ(sampling.temperature, 0.6f);
+  EXPECT_EQ(sampling.min_p, 0.05f);
+  EXPECT_EQ(sampling.repetition_penalty, 1.1f);
+  request.mutable_sampling()->set_min_p(0);
+  EXPECT_EQ(ParseGenerate(request, limits, 1)->generate()->sampling.min_p, 0.0f);
+}
+
 TEST(ParseGenerate, ClampsToTheContextAndRefusesPromptsBeyondIt) {
   v1::GenerateRequest request = Prompt(49);
   request.set_max_tokens(1000);
