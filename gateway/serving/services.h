@@ -41,7 +41,7 @@ std::string SessionOf(const http::HttpRequest& request, const std::string& named
 // kUnavailable with the state ("loading, 40 %", "draining", "down: ..") when nothing can be generated now.
 Result<ReadyModel> RequireReady(const Services& services);
 
-// "ready", "loading", "draining", "worker_down", "worker_failed" or "no_tokenizer".
+// "ready", "loading", "draining", "worker_down" or "no_tokenizer".
 std::string StateWord(const Services& services);
 
 // The names of --served-name; the bundled model also answers to its own two.

@@ -45,8 +45,6 @@ WorkerState GetState(pb::WorkerState from) {
       return WorkerState::kReady;
     case pb::WORKER_STATE_DRAINING:
       return WorkerState::kDraining;
-    case pb::WORKER_STATE_FAILED:
-      return WorkerState::kFailed;
     default:
       return WorkerState::kUnknown;
   }

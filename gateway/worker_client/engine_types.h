@@ -122,7 +122,7 @@ struct ScoreRow {
   std::optional<uint64_t> logits_hash;
 };
 
-enum class WorkerState { kUnknown, kLoading, kReady, kDraining, kFailed };
+enum class WorkerState { kUnknown, kLoading, kReady, kDraining };
 
 struct LoadProgress {
   double ratio = 0;

@@ -45,8 +45,6 @@ const char* StateWord(const WorkerView& view) {
       return "loading";
     case WorkerState::kDraining:
       return "draining";
-    case WorkerState::kFailed:
-      return "worker_failed";
     default:
       return "worker_down";
   }

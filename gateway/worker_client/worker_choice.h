@@ -24,7 +24,7 @@ std::optional<size_t> PickWorker(std::string_view session, const std::vector<std
                                  const std::vector<bool>& usable);
 
 // One view for all: that of the first worker that serves, with the least context of those that do; when none serves,
-// that of the one nearest to it (loading, then draining, failed, down). `views` is not empty.
+// that of the one nearest to it (loading, then draining, down). `views` is not empty.
 std::shared_ptr<const WorkerView> CombinedView(const WorkerViews& views);
 
 // What requests of one conversation share when they name nothing: the first 256 tokens of the prompt.

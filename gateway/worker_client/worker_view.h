@@ -14,7 +14,7 @@ struct WorkerView {
   bool ready() const { return answers && info.state == WorkerState::kReady; }
 };
 
-// "ready", "loading", "draining", "worker_failed" or "worker_down".
+// "ready", "loading", "draining" or "worker_down".
 const char* StateWord(const WorkerView& view);
 
 }  // namespace hearth::engine

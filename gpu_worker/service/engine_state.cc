@@ -35,12 +35,6 @@ void EngineState::Draining() {
   if (on_draining_) on_draining_();
 }
 
-void EngineState::Failed(std::string why) {
-  std::lock_guard lock(mutex_);
-  failure_ = std::move(why);
-  state_ = v1::WORKER_STATE_FAILED;
-}
-
 v1::LoadProgress EngineState::load() const {
   std::lock_guard lock(mutex_);
   v1::LoadProgress load = load_;
@@ -57,8 +51,6 @@ Result<const EngineParts*> EngineState::parts() const {
       return parts_.get();
     case v1::WORKER_STATE_DRAINING:
       return Unavailable("the worker is draining and takes no new requests");
-    case v1::WORKER_STATE_FAILED:
-      return Unavailable("the worker has failed: ", failure_);
     default:
       return Unavailable("the worker is loading (", static_cast<int>(load_.ratio() * 100), " %)");
   }

@@ -40,7 +40,6 @@ class EngineState {
   void Loaded(bool adopted, double seconds);
   void Ready(EngineParts parts);
   void Draining();
-  void Failed(std::string why);
 
   v1::WorkerState state() const { return state_.load(); }
   v1::LoadProgress load() const;
@@ -55,7 +54,6 @@ class EngineState {
   const Deadline::Clock::time_point begin_ = Deadline::Clock::now();
   v1::LoadProgress load_;
   std::unique_ptr<const EngineParts> parts_;
-  std::string failure_;
   std::function<void()> on_draining_;
 };
 

@@ -2,7 +2,7 @@
 through too quickly. Its messages are made from proto/ by grpcio-tools; nothing generated is kept.
 
 As a program it serves until it is killed:
-    python fake_worker.py ADDRESS [--tokens-per-second N] [--state ready|loading|draining|failed]
+    python fake_worker.py ADDRESS [--tokens-per-second N] [--state ready|loading|draining]
 """
 
 import argparse
@@ -18,7 +18,7 @@ import grpc.aio
 from grpc_tools import protoc
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-STATES = {"loading": 1, "ready": 2, "draining": 3, "failed": 4}
+STATES = {"loading": 1, "ready": 2, "draining": 3}
 
 
 def engine_modules():

@@ -158,7 +158,6 @@ class Unavailable(unittest.TestCase):
         for state, health_state, word in (
             ("loading", "loading", "load"),
             ("draining", "draining", "drain"),
-            ("failed", "worker_failed", "worker"),
         ):
             with self.subTest(state), temporary_folder() as folder:
                 address, port = f"unix:{folder}/w.sock", free_port()

@@ -59,11 +59,11 @@ TEST(WorkerChoice, TheViewOfNoneServingIsTheNearestToServing) {
   const auto state = [](const engine::WorkerViews& views) {
     return std::string(engine::StateWord(*engine::CombinedView(views)));
   };
-  const auto down = View(false, WorkerState::kReady), failed = View(true, WorkerState::kFailed),
+  const auto down = View(false, WorkerState::kReady), unknown = View(true, WorkerState::kUnknown),
              draining = View(true, WorkerState::kDraining), loading = View(true, WorkerState::kLoading);
   EXPECT_EQ(state({down, down}), "worker_down");
-  EXPECT_EQ(state({down, failed}), "worker_failed");
-  EXPECT_EQ(state({failed, draining, down}), "draining");
+  EXPECT_EQ(state({down, unknown}), "worker_down");
+  EXPECT_EQ(state({unknown, draining, down}), "draining");
   EXPECT_EQ(state({draining, loading}), "loading");
 }
 
