@@ -139,13 +139,18 @@ EngineParts Worker::MakeParts() {
   info.set_chunk_size(static_cast<uint32_t>(settings.chunk_size));
   info.set_kv_type(settings.kv_type == kernels::KvType::kF16 ? "f16" : "f32");
   info.set_version(Version());
-  for (const auto& [name, value] : flags_) (*info.mutable_flags())[name] = value;
-  (*info.mutable_flags())["context-tokens"] = std::to_string(settings.pool_tokens);
-  (*info.mutable_flags())["max-sequences"] = std::to_string(settings.sequences);
-  (*info.mutable_flags())["max-batch-size"] = std::to_string(settings.max_batch_rows);
-  (*info.mutable_flags())["home-dir"] = home_dir_;
-  if (model_->synthetic()) (*info.mutable_flags())["weights"] = "synthetic: random numbers, answers are meaningless";
-  (*info.mutable_flags())["ec-max-slots"] = std::to_string(model_->memory().expert_slots);
+  auto& flags = *info.mutable_flags();
+  for (const auto& [name, value] : flags_) flags[name] = value;
+  flags["device"] = kernels_.on_host() ? "host" : "cuda";
+  flags["backend"] = kernels_.name;
+  flags["home-dir"] = home_dir_;
+  flags["context-tokens"] = std::to_string(settings.pool_tokens);
+  flags["max-sequences"] = std::to_string(settings.sequences);
+  flags["max-batch-size"] = std::to_string(settings.max_batch_rows);
+  flags["chunk-size"] = std::to_string(settings.chunk_size);
+  flags["kv-type"] = info.kv_type();
+  flags["ec-max-slots"] = std::to_string(model_->memory().expert_slots);
+  if (model_->synthetic()) flags["weights"] = "synthetic: random numbers, answers are meaningless";
   parts.add_expert_stats = [this](v1::EngineStats& stats) {
     AddExpertStats(model_->experts().stats(), stats);
     if (CpuTierClient* tier = model_->tier()) AddTierState(tier->state(), stats);

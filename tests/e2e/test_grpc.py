@@ -71,6 +71,13 @@ class Reflection(Client, ServerTest):
         self.assertGreater(answer.compared, 0)
         self.assertEqual(answer.different, 0)
 
+    def test_flags_tell_what_auto_came_to(self):
+        channel, _, engine = self.client(self.server.worker_address, "hearth.v1.Engine")
+        info = self.call(channel, engine, "GetModelInfo", {}, False)
+        settled = {"backend": info.backend, "chunk-size": str(info.chunk_size), "kv-type": info.kv_type,
+                   "device": "cuda" if info.backend == "cuda" else "host"}
+        self.assertEqual({name: info.flags[name] for name in settled}, settled)
+
     def test_the_tier_passes_its_self_test(self):
         channel, _, tier = self.client(self.server.tier_address, "hearth.v1.CpuTier")
         self.assertTrue(self.call(channel, tier, "SelfTest", {}, False).passed)
