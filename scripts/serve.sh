@@ -236,7 +236,7 @@ start gateway --host "$host" --port "$port" --worker "unix:$run/worker.sock" "${
 # What the gateway wants of a client. In a file, so that no list of processes shows a key.
 {
   key=$(gateway_option --api-key HEARTH_API_KEY) keys=$(gateway_option --api-key-file HEARTH_API_KEY_FILE)
-  [ -n "$key" ] || [ ! -r "$keys" ] || key=$(grep -m 1 -vE '^[[:space:]]*(#|$)' "$keys" | tr -d '[:space:]' || true)
+  [ -n "$key" ] || [ ! -r "$keys" ] || key=$(grep -m 1 -vE '^[[:space:]]*(#|$)' "$keys" | sed 's/^[[:space:]]*//; s/[[:space:]]*$//' || true)
   [ -z "$key" ] || echo "Authorization: Bearer ${key%%,*}"
   known_host=$(gateway_option --allowed-hosts HEARTH_ALLOWED_HOSTS)
   [ -z "$known_host" ] || echo "Host: ${known_host%%,*}"
@@ -271,6 +271,7 @@ while ! health -f -o /dev/null; do
       problem=$(health | python3 -c 'import json, sys; print(json.load(sys.stdin)["problem"])' || true)
       give_up 2 "${problem/--model-dir names/HEARTH_MODEL_DIR names the gateway}"
       ;;
+    *'"error":'*) give_up 2 "the gateway refuses this script's own requests: $(health)" ;;
   esac
   sleep 0.05
 done

@@ -95,8 +95,10 @@ std::vector<std::string> ReadApiKeyFile(const std::string& path) {
   if (!file) throw StartupError(StrCat("cannot read ", path, "; --api-key-file names a file with one key a line"));
   std::vector<std::string> keys;
   for (std::string line; std::getline(file, line);) {
-    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
-    if (!line.empty() && line[0] != '#') keys.push_back(line);
+    constexpr const char* kBlanks = " \t\r";
+    const size_t begin = line.find_first_not_of(kBlanks);
+    if (begin == std::string::npos || line[begin] == '#') continue;
+    keys.push_back(line.substr(begin, line.find_last_not_of(kBlanks) + 1 - begin));
   }
   if (keys.empty()) throw StartupError(StrCat(path, " holds no key; --api-key-file names a file with one key a line"));
   return keys;

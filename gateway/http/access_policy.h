@@ -22,7 +22,8 @@ std::optional<HttpResponse> Refuse(const AccessPolicy& policy, const HttpRequest
 // Adds the CORS headers that this request's origin is entitled to.
 void AddCors(const AccessPolicy& policy, const HttpRequest& request, HttpResponse& response);
 
-// Keys of a file, one a line; blank lines and lines that begin with # are left out. Throws StartupError.
+// Keys of a file, one a line, without the blanks around them; empty lines and comments (#) are left out. Throws
+// StartupError.
 std::vector<std::string> ReadApiKeyFile(const std::string& path);
 
 // Takes the same time wherever the texts differ.
