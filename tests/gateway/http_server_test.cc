@@ -4,14 +4,11 @@
 
 #include <atomic>
 #include <chrono>
-#include <cstdio>
-#include <fstream>
 #include <set>
 #include <thread>
 
 #include "common/base/startup_error.h"
 #include "common/log/log.h"
-#include "gateway/http/access_policy.h"
 #include "gateway/http/error_response.h"
 #include "gateway/http/router.h"
 #include "tests/support/http_probe.h"
@@ -412,16 +409,6 @@ TEST_F(Server, StreamEndsWhenTheClientLeaves) {
   probe.Close();
   EXPECT_TRUE(Eventually([this] { return ended_ == 1; }));
   EXPECT_FALSE(timed_out_);
-}
-
-TEST(ApiKeyFile, HasOneKeyALineAndComments) {
-  const std::string path = ::testing::TempDir() + "hearth-test-keys";
-  std::ofstream(path) << "# team A\n\n first \r\n\t# nobody\nsecond key\nthird";
-  EXPECT_EQ(ReadApiKeyFile(path), (std::vector<std::string>{"first", "second key", "third"}));
-  std::ofstream(path) << " \n#\n";
-  EXPECT_THROW(ReadApiKeyFile(path), StartupError);
-  std::remove(path.c_str());
-  EXPECT_THROW(ReadApiKeyFile(path), StartupError);
 }
 
 TEST_F(Server, PortInUseNamesPortAndOption) {
