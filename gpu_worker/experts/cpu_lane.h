@@ -32,7 +32,7 @@ struct CpuResult {
   double daemon_seconds = 0;  // kDone: what the daemon says it took
 };
 
-// The executor's view of cpu_tier: at most one job in flight. Publish and Wait belong to the step thread.
+// The executor's view of cpu_tier: at most one job in flight. All but `up` belongs to the step thread.
 class CpuLane {
  public:
   virtual ~CpuLane() = default;
@@ -43,6 +43,8 @@ class CpuLane {
   virtual bool Publish(const CpuJob& job) = 0;
   // For the job published last. Returns early with kGone when the daemon is declared gone.
   virtual CpuResult Wait(Deadline deadline) = 0;
+  // Gives back what is still held of a daemon that is gone. Not while rows of its last job are being read.
+  virtual void LetGo() = 0;
 };
 
 }  // namespace hearth

@@ -110,13 +110,18 @@ CpuResult LinkLane::Wait(Deadline deadline) {
   if (line.done.load(std::memory_order_acquire) != number_) {
     link.worker_line(slot_).abandoned.store(number_, std::memory_order_relaxed);
     if (!attachment.gone()) return {CpuOutcome::kLate};
-    current_.reset();  // nobody reads rows of it any more, and there may never be another
+    LetGo();
     return {CpuOutcome::kGone};
   }
   // Finished with, so the slot is free again; its rows stay as they are until the next Publish.
   resting_[slot_] = 0;
   if (line.outcome != static_cast<uint32_t>(JobOutcome::kComputed)) return {CpuOutcome::kLate};
   return {CpuOutcome::kDone, link.out(slot_), static_cast<double>(line.elapsed_ns) * 1e-9};
+}
+
+// There may never be another daemon, and the region is pinned memory.
+void LinkLane::LetGo() {
+  if (current_ != nullptr && current_->gone()) current_.reset();
 }
 
 }  // namespace hearth

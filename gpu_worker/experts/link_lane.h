@@ -32,6 +32,7 @@ class LinkLane : public CpuLane {
   bool up() const override { return up_.load(std::memory_order_acquire); }
   bool Publish(const CpuJob& job) override;
   CpuResult Wait(Deadline deadline) override;
+  void LetGo() override;
 
  private:
   bool FindSlot();

@@ -25,19 +25,12 @@ Decoder::Decoder(const ModelConfig& config, const ModelWeights& weights, const k
       picked_(backend.streams->make_mark()),
       picks_(backend),
       expert_in_(backend),
-      hinted_(backend.streams->make_mark()),
-      hint_ids_(backend),
-      hint_weights_(backend),
-      hint_ids_host_(backend),
-      hint_weights_host_(backend) {
+      hints_(backend) {
   HEARTH_CHECK(limits.chunk_size > 0 && limits.chunk_size % kernels::kKdaBlock == 0,
                StrCat("chunk size ", limits.chunk_size, " is no multiple of ", kernels::kKdaBlock));
 }
 
-Decoder::~Decoder() {
-  ops_.streams->release_mark(picked_);
-  ops_.streams->release_mark(hinted_);
-}
+Decoder::~Decoder() { ops_.streams->release_mark(picked_); }
 
 void Decoder::BeginChunk(SequenceStore::Slot slot, std::span<const int32_t> tokens) {
   const int64_t count = static_cast<int64_t>(tokens.size());
@@ -357,7 +350,10 @@ void Decoder::Mlp(StepBuffers& b, const kernels::MlpView& w, Phase phase) {
 Status Decoder::Moe(StepBuffers& b, const LayerWeights& w, int layer, Phase phase,
                     const std::function<bool()>& cancelled) {
   const int64_t top_k = config_.num_experts_per_tok, d = config_.hidden_size;
-  Route(b, w, phase, b.pick_ids.data(), b.pick_weight.data());
+  kernels::RouterArgs router = Router(b, layer, phase);
+  router.ids = b.pick_ids.data();
+  router.weights = b.pick_weight.data();
+  ops_.router(ops_.stream, router);
   Emit("router_weights", layer, b.pick_weight.data(), b.rows, top_k);
   Done(Stage::kRouter);
   EmitIds("router_ids", layer, b.pick_ids.data(), b.rows, top_k);
@@ -421,39 +417,22 @@ Status Decoder::Moe(StepBuffers& b, const LayerWeights& w, int layer, Phase phas
   return Status::Ok();
 }
 
-void Decoder::Route(const StepBuffers& b, const LayerWeights& w, Phase phase, int32_t* ids, Real* weights) {
-  ops_.router(ops_.stream, {.x = b.x.data(),
-                            .weight = w.router,
-                            .bias = w.router_bias,
-                            .rows = b.rows,
-                            .hidden = config_.hidden_size,
-                            .experts = config_.n_routed_experts,
-                            .top_k = config_.num_experts_per_tok,
-                            .scale = config_.routed_scaling_factor,
-                            .ids = ids,
-                            .weights = weights,
-                            .phase = phase});
+kernels::RouterArgs Decoder::Router(const StepBuffers& b, int layer, Phase phase) const {
+  const LayerWeights& w = weights_.layers[layer];
+  return {.x = b.x.data(),
+          .weight = w.router,
+          .bias = w.router_bias,
+          .rows = b.rows,
+          .hidden = config_.hidden_size,
+          .experts = config_.n_routed_experts,
+          .top_k = config_.num_experts_per_tok,
+          .scale = config_.routed_scaling_factor,
+          .phase = phase};
 }
 
-// The router of `layer` on the input of the experts before it, which attention will change only little.
 PickHints Decoder::Hints(const StepBuffers& b, int layer) {
   if (layer == layer_count() || weights_.layers[layer].dense || !experts_.WantsHints()) return {};
-  const int64_t picks = b.rows * config_.num_experts_per_tok;
-  hint_ids_.Grow(picks);
-  hint_weights_.Grow(picks);
-  Route(b, weights_.layers[layer], Phase::kDecode, hint_ids_.data(), hint_weights_.data());
-  PickHints hints{.moe_layer = config_.MoeIndex(layer), .ids = hint_ids_.data(), .weights = hint_weights_.data()};
-  if (ops_.memory->is_host) return hints;
-  hint_ids_host_.Grow(picks);
-  hint_weights_host_.Grow(picks);
-  const kernels::CopyPiece down[] = {{hint_ids_host_.data(), hint_ids_.data(), picks * sizeof(int32_t)},
-                                     {hint_weights_host_.data(), hint_weights_.data(), picks * sizeof(Real)}};
-  ops_.memory->copy_pieces(ops_.stream, down, 2);
-  ops_.streams->record(ops_.stream, hinted_);
-  hints.ids = hint_ids_host_.data();
-  hints.weights = hint_weights_host_.data();
-  hints.ready = hinted_;
-  return hints;
+  return hints_.Make(Router(b, layer, Phase::kDecode), config_.MoeIndex(layer));
 }
 
 // Every row takes the decode kernel: a row's logits are the same whether it stands alone or among 900. Blocks of rows

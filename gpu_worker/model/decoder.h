@@ -9,6 +9,7 @@
 
 #include "common/base/status.h"
 #include "gpu_worker/experts/moe_executor.h"
+#include "gpu_worker/model/hint_maker.h"
 #include "gpu_worker/model/model_config.h"
 #include "gpu_worker/model/sequence_store.h"
 #include "gpu_worker/model/step_buffers.h"
@@ -87,7 +88,9 @@ class Decoder {
                    Phase phase);
   void Mlp(StepBuffers& b, const kernels::MlpView& w, Phase phase);
   Status Moe(StepBuffers& b, const LayerWeights& w, int layer, Phase phase, const std::function<bool()>& cancelled);
-  void Route(const StepBuffers& b, const LayerWeights& w, Phase phase, int32_t* ids, kernels::Real* weights);
+  // Without its outputs.
+  kernels::RouterArgs Router(const StepBuffers& b, int layer, Phase phase) const;
+  // What `layer` will probably pick, made from the input of the experts before it; nothing where nobody asks.
   PickHints Hints(const StepBuffers& b, int layer);
   void Logits(const StepBuffers& b, int64_t begin, int64_t count, kernels::Real* logits);
   void Linear(Phase phase, const kernels::Real* x, int64_t rows, const kernels::MatrixView& w, kernels::Real* y,
@@ -114,12 +117,7 @@ class Decoder {
   void* const picked_;                           // a device has handed over the picks of a layer
   kernels::HostArray<int32_t> picks_;            // [rows, top_k]
   kernels::HostArray<kernels::Real> expert_in_;  // [rows, hidden], decode
-  // Decode: what the next layer will probably pick, [rows, top_k] each.
-  void* const hinted_;
-  kernels::DeviceArray<int32_t> hint_ids_;
-  kernels::DeviceArray<kernels::Real> hint_weights_;
-  kernels::HostArray<int32_t> hint_ids_host_;
-  kernels::HostArray<kernels::Real> hint_weights_host_;
+  HintMaker hints_;
 };
 
 }  // namespace hearth

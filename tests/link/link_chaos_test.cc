@@ -214,6 +214,19 @@ TEST_F(LinkChaos, AThousandAttachmentsLeakNothing) {
   EXPECT_TRUE(folder_.LinkFiles().empty());
 }
 
+TEST_F(LinkChaos, ARegionIsLetGoWhenItsDaemonIsLostBetweenTwoJobs) {
+  StartDaemon();
+  StartClient();
+  ASSERT_TRUE(WaitUp()) << client_->state().reason;
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(StepIsRight());
+  const Holdings with("self");
+  daemon_->Signal(SIGKILL);
+  daemon_->Wait();
+  ASSERT_TRUE(WaitDown());
+  ASSERT_TRUE(StepIsRight());
+  EXPECT_EQ(Holdings("self").mappings, with.mappings - 1);
+}
+
 TEST_F(LinkChaos, ARegionIsLetGoWhenItsDaemonIsLostWithAJobInFlight) {
   LinkIdentity identity;
   identity.fingerprint = home_.fingerprint();
