@@ -22,5 +22,14 @@ TEST(ApiKeyFile, HasOneKeyALineAndComments) {
   EXPECT_THROW(ReadApiKeyFile(path), StartupError);
 }
 
+TEST(AccessPolicy, ComparesKeysWhole) {
+  EXPECT_TRUE(EqualsConstantTime("abc", "abc"));
+  EXPECT_FALSE(EqualsConstantTime("abc", "abd"));
+  EXPECT_FALSE(EqualsConstantTime("abc", "ab"));
+  EXPECT_FALSE(EqualsConstantTime("abc", "abcabc"));
+  EXPECT_FALSE(EqualsConstantTime("abc", ""));
+  EXPECT_TRUE(EqualsConstantTime("", ""));
+}
+
 }  // namespace
 }  // namespace hearth::http

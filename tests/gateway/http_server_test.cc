@@ -2,101 +2,16 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <chrono>
 #include <set>
-#include <thread>
 
 #include "common/base/startup_error.h"
-#include "common/log/log.h"
 #include "gateway/http/error_response.h"
-#include "gateway/http/router.h"
-#include "tests/support/http_probe.h"
+#include "tests/gateway/running_server.h"
 
 namespace hearth::http {
 namespace {
 
-using namespace std::chrono_literals;
-using test::Fetch;
-using test::HttpProbe;
-using test::HttpReply;
-
-class Server : public ::testing::Test {
- protected:
-  Server() {
-    SetLogLevel(LogLevel::kError);
-    options_.port = 0;
-    router_.Add("GET", "/hello", [](const HttpRequest&) { return HttpResponse{.body = "\"hi\""}; });
-    router_.Add("POST", "/echo", [](const HttpRequest& request) { return HttpResponse{.body = request.body}; });
-    router_.Add("GET", "/broken", [](const HttpRequest&) -> HttpResponse { throw std::runtime_error("bug"); });
-    router_.Add("GET", "/wait", [this](const HttpRequest& request) {
-      ++waiting_;
-      while (!request.client_left() && !release_) std::this_thread::sleep_for(2ms);
-      if (request.client_left()) ++left_;
-      return HttpResponse{.body = "\"waited\""};
-    });
-    router_.Add("GET", "/stream", [this](const HttpRequest&) {
-      HttpResponse response{.content_type = "text/event-stream"};
-      response.stream = [this](BodyWriter& body) {
-        const std::string line(1024, 'x');
-        while (body.Write(line) && !release_) ++written_;
-        timed_out_ = body.timed_out();
-        ++ended_;
-      };
-      return response;
-    });
-  }
-
-  void Start() {
-    options_.refuse_early = [this](const HttpRequest& r) { return router_.Refuse(r); };
-    server_ = std::make_unique<HttpServer>(options_, [this](const HttpRequest& r) { return router_.Route(r); });
-    server_->Start();
-  }
-  HttpReply Raw(const std::string& bytes) {
-    HttpProbe probe(server_->port());
-    probe.Send(bytes);
-    return probe.Receive();
-  }
-  static bool Eventually(const std::function<bool()>& condition) {
-    for (int i = 0; i < 5000 && !condition(); ++i) std::this_thread::sleep_for(2ms);
-    return condition();
-  }
-
-  ServerOptions options_;
-  Router router_;
-  std::atomic<int> waiting_{0}, left_{0}, ended_{0};
-  std::atomic<size_t> written_{0};
-  std::atomic<bool> release_{false}, timed_out_{false};
-  std::unique_ptr<HttpServer> server_;
-};
-
-TEST_F(Server, BodiesInFlightAreBoundedTogether) {
-  options_.limits.body_bytes = 800;
-  options_.inflight_bytes = 1000;
-  std::atomic<int> refused{0};
-  options_.on_refusal = [&](int status) { refused += status; };
-  router_.Add("POST", "/hold", [this](const HttpRequest&) {
-    ++waiting_;
-    while (!release_) std::this_thread::sleep_for(2ms);
-    return HttpResponse{.body = "\"held\""};
-  });
-  Start();
-  HttpProbe holder(server_->port());
-  const std::string body(700, 'x');
-  holder.Send("POST /hold HTTP/1.1\r\nHost: x\r\nContent-Length: 700\r\n\r\n" + body);
-  ASSERT_TRUE(Eventually([this] { return waiting_ == 1; }));
-  // A sender that only announces a body takes no room.
-  HttpProbe idle(server_->port());
-  idle.Send("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 700\r\n\r\n");
-  EXPECT_EQ(Fetch(server_->port(), "POST", "/echo", std::string(200, 'y')).status, 200);
-  const HttpReply full = Fetch(server_->port(), "POST", "/echo", body);
-  EXPECT_EQ(full.status, 503);
-  EXPECT_EQ(full.headers.count("retry-after"), 1u);
-  EXPECT_EQ(refused, 503);
-  release_ = true;
-  EXPECT_EQ(holder.Receive().status, 200);
-  EXPECT_EQ(Fetch(server_->port(), "POST", "/echo", body).status, 200);
-}
+class Server : public RunningServer {};
 
 TEST_F(Server, RefusalsAreTold) {
   options_.limits.body_bytes = 800;
@@ -248,105 +163,6 @@ TEST_F(Server, HeadHasNoBody) {
   EXPECT_TRUE(all.ends_with("\r\n\r\n"));
 }
 
-TEST_F(Server, DribbledHeadAndBodyAreCut) {
-  options_.limits.header_timeout = 150ms;
-  options_.limits.body_timeout = 150ms;
-  Start();
-  for (const std::string start :
-       {"GET /hello HTTP/1.1\r\nA: ", "POST /echo HTTP/1.1\r\nContent-Length: 100000\r\n\r\n"}) {
-    HttpProbe probe(server_->port());
-    probe.Send(start);
-    std::atomic<bool> end{false};
-    std::thread dribble([&] {
-      while (!end && probe.Send("a")) std::this_thread::sleep_for(10ms);
-    });
-    EXPECT_EQ(probe.Receive().status, 408) << start;
-    end = true;
-    dribble.join();
-  }
-  HttpProbe silent(server_->port());
-  EXPECT_TRUE(silent.WaitClosed());
-}
-
-TEST_F(Server, ANewConnectionHasOneTimeForItsFirstHead) {
-  options_.limits.header_timeout = 2s;
-  Start();
-  const auto start = std::chrono::steady_clock::now();
-  HttpProbe probe(server_->port());
-  std::this_thread::sleep_for(1500ms);
-  probe.Send("GET /hello HTTP/1.1\r\n");
-  EXPECT_EQ(probe.Receive().status, 408);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, 3s) << "the first byte gave no further time";
-  // The next head has a time of its own.
-  HttpProbe kept(server_->port());
-  kept.Send("GET /hello HTTP/1.1\r\n\r\n");
-  EXPECT_EQ(kept.Receive().status, 200);
-  std::this_thread::sleep_for(1500ms);
-  kept.Send("GET /hello HTTP/1.1\r\n");
-  std::this_thread::sleep_for(1s);
-  kept.Send("\r\n");
-  EXPECT_EQ(kept.Receive().status, 200);
-}
-
-TEST_F(Server, SeesItsClientLeaveWhileTheHandlerWaits) {
-  Start();
-  HttpProbe probe(server_->port());
-  probe.Send("GET /wait HTTP/1.1\r\n\r\n");
-  ASSERT_TRUE(Eventually([this] { return waiting_ == 1; }));
-  EXPECT_EQ(left_, 0);
-  probe.Close();
-  EXPECT_TRUE(Eventually([this] { return left_ == 1; }));
-}
-
-TEST_F(Server, CutsAReaderThatDoesNotRead) {
-  options_.limits.write_timeout = 100ms;
-  Start();
-  HttpProbe probe(server_->port(), 4096);
-  probe.Send("GET /stream HTTP/1.1\r\n\r\n");
-  EXPECT_TRUE(Eventually([this] { return ended_ == 1; }));
-  EXPECT_TRUE(timed_out_);
-}
-
-TEST_F(Server, ALongAnswerMayTakeLongerThanTheWriteTimeoutForAReader) {
-  options_.limits.write_timeout = 500ms;
-  const std::string body(16 << 20, 'x');
-  router_.Add("GET", "/long", [&](const HttpRequest&) { return HttpResponse{.body = body}; });
-  Start();
-  HttpProbe probe(server_->port(), 65536);
-  probe.Send("GET /long HTTP/1.1\r\nConnection: close\r\n\r\n");
-  const auto start = std::chrono::steady_clock::now();
-  size_t got = 0, pause_at = 128 << 10;
-  for (std::string some; !(some = probe.ReadSome()).empty(); got += some.size()) {
-    if (got < pause_at) continue;
-    pause_at += 128 << 10;
-    std::this_thread::sleep_for(20ms);
-  }
-  EXPECT_GT(got, body.size());
-  EXPECT_GT(std::chrono::steady_clock::now() - start, 3 * options_.limits.write_timeout);
-}
-
-TEST_F(Server, CutsAReaderThatTakesNextToNothingOfALongAnswer) {
-  options_.limits.write_timeout = 300ms;
-  std::atomic<int> cut{0};
-  router_.Add("GET", "/long", [&](const HttpRequest&) {
-    HttpResponse response{.content_type = "text/event-stream"};
-    response.stream = [&](BodyWriter& writer) {
-      cut = writer.Write(std::string(16 << 20, 'x')) ? -1 : writer.timed_out() ? 1 : -2;
-    };
-    return response;
-  });
-  Start();
-  HttpProbe probe(server_->port(), 4096);
-  probe.Send("GET /long HTTP/1.1\r\n\r\n");
-  // Some bytes in every timeout, but few.
-  EXPECT_TRUE(Eventually([&] {
-    std::this_thread::sleep_for(20ms);
-    for (int i = 0; i < 2 && cut == 0; ++i) probe.ReadSome(1024);
-    return cut != 0;
-  }));
-  EXPECT_EQ(cut, 1);
-}
-
 TEST_F(Server, AStreamThatThrowsEndsBrokenAndTheServerServesOn) {
   std::atomic<int> told{0};
   options_.on_refusal = [&](int status) { told = status; };
@@ -401,16 +217,6 @@ TEST_F(Server, TheLogCountsTheBytesOfEachRequest) {
   EXPECT_EQ(sizes.size(), 1u) << log;
 }
 
-TEST_F(Server, StreamEndsWhenTheClientLeaves) {
-  Start();
-  HttpProbe probe(server_->port());
-  probe.Send("GET /stream HTTP/1.1\r\n\r\n");
-  EXPECT_FALSE(probe.ReadSome().empty());
-  probe.Close();
-  EXPECT_TRUE(Eventually([this] { return ended_ == 1; }));
-  EXPECT_FALSE(timed_out_);
-}
-
 TEST_F(Server, PortInUseNamesPortAndOption) {
   Start();
   ServerOptions second = options_;
@@ -422,47 +228,6 @@ TEST_F(Server, PortInUseNamesPortAndOption) {
     EXPECT_NE(std::string(error.what()).find(std::to_string(second.port)), std::string::npos) << error.what();
     EXPECT_NE(std::string(error.what()).find("--port"), std::string::npos) << error.what();
   }
-}
-
-TEST_F(Server, DrainsWith503AndEndsWhenIdle) {
-  Start();
-  HttpProbe running(server_->port());
-  running.Send("GET /wait HTTP/1.1\r\n\r\n");
-  ASSERT_TRUE(Eventually([this] { return waiting_ == 1; }));
-  std::atomic<bool> drained{false};
-  std::thread drain([&] {
-    server_->Drain(Deadline::Never(), [](const std::string& path) { return path == "/hello"; });
-    drained = true;
-  });
-  ASSERT_TRUE(Eventually([this] { return Fetch(server_->port(), "POST", "/echo", "x").status == 503; }));
-  EXPECT_EQ(Fetch(server_->port(), "GET", "/hello").status, 200);
-  EXPECT_FALSE(drained);
-  release_ = true;
-  EXPECT_EQ(running.Receive().body, "\"waited\"");
-  drain.join();
-  EXPECT_TRUE(drained);
-}
-
-TEST_F(Server, DrainDeadlineTellsHandlersThatTheClientLeft) {
-  Start();
-  HttpProbe running(server_->port());
-  running.Send("GET /wait HTTP/1.1\r\n\r\n");
-  ASSERT_TRUE(Eventually([this] { return waiting_ == 1; }));
-  server_->Drain(Deadline::After(50ms), [](const std::string&) { return false; });
-  EXPECT_EQ(left_, 1);
-}
-
-TEST_F(Server, ConnectionsBeyondTheLimitAreRefused) {
-  options_.max_connections = 2;
-  Start();
-  HttpProbe a(server_->port()), b(server_->port());
-  a.Send("GET /wait HTTP/1.1\r\n\r\n");
-  b.Send("GET /wait HTTP/1.1\r\n\r\n");
-  ASSERT_TRUE(Eventually([this] { return waiting_ == 2; }));
-  EXPECT_EQ(Fetch(server_->port(), "GET", "/hello").status, 503);
-  release_ = true;
-  EXPECT_EQ(a.Receive().status, 200);
-  EXPECT_EQ(b.Receive().status, 200);
 }
 
 TEST_F(Server, KeysHostsAndOrigins) {
@@ -500,29 +265,6 @@ TEST_F(Server, KeysHostsAndOrigins) {
   EXPECT_EQ(Raw("GET /health HTTP/1.1\r\nHost: localhost\r\nOrigin: https://b.example\r\n\r\n")
                 .headers.count("access-control-allow-origin"),
             0u);
-}
-
-TEST(AccessPolicy, ComparesKeysWhole) {
-  EXPECT_TRUE(EqualsConstantTime("abc", "abc"));
-  EXPECT_FALSE(EqualsConstantTime("abc", "abd"));
-  EXPECT_FALSE(EqualsConstantTime("abc", "ab"));
-  EXPECT_FALSE(EqualsConstantTime("abc", "abcabc"));
-  EXPECT_FALSE(EqualsConstantTime("abc", ""));
-  EXPECT_TRUE(EqualsConstantTime("", ""));
-}
-
-TEST(ErrorResponse, MapsEveryStatus) {
-  EXPECT_EQ(HttpStatusOf(StatusCode::kInvalidArgument), 400);
-  EXPECT_EQ(HttpStatusOf(StatusCode::kFailedPrecondition), 400);
-  EXPECT_EQ(HttpStatusOf(StatusCode::kNotFound), 404);
-  EXPECT_EQ(HttpStatusOf(StatusCode::kResourceExhausted), 429);
-  EXPECT_EQ(HttpStatusOf(StatusCode::kCancelled), 499);
-  EXPECT_EQ(HttpStatusOf(StatusCode::kInternal), 500);
-  EXPECT_EQ(HttpStatusOf(StatusCode::kUnavailable), 503);
-  EXPECT_EQ(HttpStatusOf(StatusCode::kDeadlineExceeded), 504);
-  EXPECT_EQ(ErrorBody(InvalidArgument("bad \xff text").WithParam("x")),
-            "{\"error\":{\"message\":\"bad \xEF\xBF\xBD text\",\"type\":\"invalid_request_error\",\"param\":\"x\","
-            "\"code\":\"invalid_value\"}}");
 }
 
 }  // namespace
