@@ -21,6 +21,8 @@ def main():
     if args.headers:
         with open(args.headers) as f:
             headers.update(line.rstrip("\n").split(": ", 1) for line in f if line.strip())
+    if sys.stdout is None:
+        sys.exit("ask: standard output is closed; there is nowhere to print the answer")
     sys.stdout.reconfigure(errors="replace")  # an answer may hold what the terminal's encoding lacks
     try:
         ask(args, headers)

@@ -11,6 +11,7 @@
 #                 where these are taken
 #   --keep-home   leave the expert home in place, so that the next start adopts it
 #   --no-build    install and build nothing: use the binaries in build/release/bin, or in HEARTH_BIN, as they are
+#   GLM53_ARGS    further flags, in the environment; those of the command line win
 #   --help        this text; the flags of each process: build/release/bin/hearth-{gateway,gpu-worker,cpu-tier} --help
 set -euo pipefail
 caller=$PWD
@@ -27,6 +28,9 @@ fail() {
 once=0 once_text="Explain zero-copy model offloading." text_given=0 keep_home=0 build=1 port=""
 host=${HEARTH_HOST:-127.0.0.1} home_base="" model="" run="" home="" metrics=${HEARTH_METRICS_PORT:-}
 passed=()
+# Flags of the environment come before those of the command line, so that the latter win.
+read -ra extra <<<"${GLM53_ARGS:-}"
+set -- "${extra[@]+"${extra[@]}"}" "$@"
 while [ $# -gt 0 ]; do
   case $1 in
     --once)
@@ -182,18 +186,26 @@ cleanup() {
 }
 trap cleanup EXIT
 # A server that is told to end has done its work; a question that is broken off has no answer.
-trap 'exit $((once * 143))' TERM
-trap 'exit $((once * 130))' INT HUP
+end_on_signals() {
+  trap 'exit $((once * 143))' TERM
+  trap 'exit $((once * 130))' INT HUP
+}
+end_on_signals
 
 # Folders of our own make it certain that only our files are removed at the end. We and our children hold a lock on each,
 # so what a killed predecessor left is known by its free lock, and removed.
 own_folder() {  # VARIABLE PREFIX
-  local left made
+  local left made told=""
   for left in "$2".??????; do
     [ ! -f "$left/serve.lock" ] || flock -n "$left/serve.lock" rm -rf "$left" || true
   done
-  made=$(mktemp -d "$2.XXXXXX" 2>/dev/null) || fail "cannot write to $(dirname "$2"); ${3}"
+  # A signal waits until `cleanup` knows the folder.
+  trap 'told=TERM' TERM
+  trap 'told=INT' INT HUP
+  made=$(trap '' TERM INT HUP && exec mktemp -d "$2.XXXXXX" 2>/dev/null) || fail "cannot write to $(dirname "$2"); ${3}"
   printf -v "$1" %s "$made"
+  end_on_signals
+  [ -z "$told" ] || kill -s "$told" $$
   exec {lock}>"$made/new.lock"
   flock -n "$lock"
   mv "$made/new.lock" "$made/serve.lock"  # seen by others only once it is held

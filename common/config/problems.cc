@@ -22,7 +22,8 @@ void Problems::Add(std::string_view flag, std::string_view value, std::string_vi
 void Problems::AddLine(std::string line) { lines_.push_back(std::move(line)); }
 
 std::string Problems::ToString() const {
-  std::string text = StrCat(lines_.size(), lines_.size() == 1 ? " problem" : " problems", " in the configuration");
+  if (lines_.size() == 1) return lines_.front();
+  std::string text = StrCat(lines_.size(), " problems in the configuration");
   for (const std::string& line : lines_) text += "\n  " + line;
   return text;
 }

@@ -27,7 +27,7 @@ class Problems {
 
   bool empty() const { return lines_.empty(); }
   size_t size() const { return lines_.size(); }
-  // "2 problems in the configuration" and one indented line for each.
+  // The one problem, or "2 problems in the configuration" and one indented line for each.
   std::string ToString() const;
 
   // Where a value came from: "flag", the variable's name, or "default" when never noted.

@@ -5,6 +5,7 @@
 
 #include "gateway/grammar/free_text.h"
 #include "gateway/grammar/tool_arguments.h"
+#include "gateway/text/call_body.h"
 #include "gateway/text/utf8.h"
 
 namespace hearth::grammar {
@@ -16,13 +17,6 @@ using text::OrderedJson;
 bool IsStrict(const OrderedJson& function) {
   const OrderedJson* strict = FindMember(function, "strict");
   return strict != nullptr && *strict == true;
-}
-
-// Whether the reader of calls takes it for a name.
-bool IsName(const std::string& name) {
-  return !name.empty() && name.front() != '{' && std::none_of(name.begin(), name.end(), [](unsigned char c) {
-    return c <= ' ' || c == '<' || c == '>' || c == 0x7F;
-  });
 }
 
 // All calls of one answer as one rule each.
@@ -73,7 +67,7 @@ class Compiler {
     if (!rules_.only.empty() && std::find(rules_.only.begin(), rules_.only.end(), name) == rules_.only.end()) {
       return Status::Ok();
     }
-    if (!IsName(name)) {
+    if (!text::IsValidCallName(name)) {
       return InvalidArgument(place, ".name is ", text::JsonText(function["name"]),
                              ", which cannot be written in a call")
           .WithParam(place + ".name");

@@ -56,6 +56,7 @@ std::optional<HttpResponse> CheckRequestLine(std::string_view line) {
 std::optional<HttpResponse> CleanHead(std::string& head, bool& expects_continue) {
   expects_continue = false;
   bool old_version = false;  // knows no interim responses
+  bool has_host = false;
   std::string cleaned;
   size_t position = 0;
   for (bool first = true; position < head.size(); first = false) {
@@ -76,6 +77,10 @@ std::optional<HttpResponse> CleanHead(std::string& head, bool& expects_continue)
       const std::string_view name = line.substr(0, colon == line.npos ? 0 : colon);
       if (name.empty() || !std::all_of(name.begin(), name.end(), IsTokenCharacter)) {
         return ErrorResponse(400, "a header line is not NAME: VALUE", "malformed_request");
+      }
+      if (EqualsIgnoreCase(name, "Host")) {
+        if (has_host) return ErrorResponse(400, "the head names two hosts", "malformed_request");
+        has_host = true;
       }
       if (EqualsIgnoreCase(name, "Expect")) {
         std::string_view value = line.substr(colon + 1);

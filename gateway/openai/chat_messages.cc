@@ -14,6 +14,11 @@ Status Wrong(const std::string& place, const std::string& what) {
   return InvalidArgument(place, " ", what).WithParam(place);
 }
 
+// `value` is missing (null) or no string.
+Status WrongString(const OrderedJson* value, const std::string& place, const char* expected) {
+  return Wrong(place, StrCat(value == nullptr ? "is missing" : StrCat("is ", Shown(*value)), ", expected ", expected));
+}
+
 bool OneOf(std::string_view text, std::initializer_list<std::string_view> list) {
   return std::find(list.begin(), list.end(), text) != list.end();
 }
@@ -38,7 +43,7 @@ bool IsReference(const OrderedJson& part) {
 
 Status CheckReference(const OrderedJson& part, const std::string& place, const Names& tools) {
   const OrderedJson* name = text::FindMember(part, "name");
-  if (name == nullptr || !name->is_string()) return Wrong(place + ".name", "is missing, expected a function's name");
+  if (name == nullptr || !name->is_string()) return WrongString(name, place + ".name", "a function's name");
   if (tools.contains(name->get_ref<const std::string&>())) return Status::Ok();
   return Wrong(place + ".name", StrCat("is ", Shown(*name), ", which is no function of tools"));
 }
@@ -47,12 +52,12 @@ Status CheckPart(const OrderedJson& part, const std::string& place) {
   if (part.is_string()) return Status::Ok();
   if (!part.is_object()) return Wrong(place, StrCat("is ", Shown(part), ", expected a part of type text"));
   const OrderedJson* type = text::FindMember(part, "type");
-  if (type == nullptr || !type->is_string()) return Wrong(place + ".type", "is missing, expected \"text\"");
+  if (type == nullptr || !type->is_string()) return WrongString(type, place + ".type", "\"text\"");
   if (*type != "text") {
     return Wrong(place + ".type", StrCat("is ", Shown(*type), ": this model is text only, expected \"text\""));
   }
   const OrderedJson* words = text::FindMember(part, "text");
-  if (words == nullptr || !words->is_string()) return Wrong(place + ".text", "is missing, expected a string");
+  if (words == nullptr || !words->is_string()) return WrongString(words, place + ".text", "a string");
   return Status::Ok();
 }
 
@@ -147,7 +152,11 @@ Status ReadAssistant(OrderedJson& message, const std::string& place) {
   if (const OrderedJson* reasoning = text::FindMember(message, "reasoning");
       reasoning != nullptr && reasoning->is_string()) {
     const OrderedJson* known = text::FindMember(message, "reasoning_content");
-    if (known == nullptr || known->is_null()) message["reasoning_content"] = OrderedJson(*reasoning);
+    const bool other = known != nullptr && !known->is_null() && *known != "";
+    if (other && *reasoning != "" && *known != *reasoning) {
+      return Wrong(place + ".reasoning", "differs from reasoning_content, whose other name it is; give one of them");
+    }
+    if (!other) message["reasoning_content"] = OrderedJson(*reasoning);
   }
   message.erase("reasoning");
   bool has_calls = false;
@@ -167,7 +176,7 @@ Status ReadAssistant(OrderedJson& message, const std::string& place) {
 Status ReadMessage(OrderedJson& message, const std::string& place, const Names& tools) {
   if (!message.is_object()) return Wrong(place, StrCat("is ", Shown(message), ", expected an object"));
   const OrderedJson* given = text::FindMember(message, "role");
-  if (given == nullptr || !given->is_string()) return Wrong(place + ".role", "is missing, expected a string");
+  if (given == nullptr || !given->is_string()) return WrongString(given, place + ".role", "a string");
   const std::string role = given->get<std::string>();
   if (!OneOf(role, {"system", "developer", "user", "assistant", "tool", "function"})) {
     return Wrong(place + ".role",

@@ -14,13 +14,14 @@ namespace {
 Result<std::vector<std::vector<int32_t>>> EncodePrompts(const ReadyModel& model,
                                                         const openai::CompletionRequest& request) {
   std::vector<std::vector<int32_t>> all;
+  const uint32_t after = request.max_tokens == 0u ? 0 : 1;
   for (const openai::Prompt& prompt : request.prompts) {
     const auto* text = std::get_if<std::string>(&prompt);
     if (text != nullptr) {
-      if (Status status = CheckTextLength(model, text->size(), "prompt"); !status.ok()) return status;
+      if (Status status = CheckTextLength(model, text->size(), "prompt", after); !status.ok()) return status;
     }
     all.push_back(text != nullptr ? model.text->tokenizer.Encode(*text) : std::get<std::vector<int32_t>>(prompt));
-    if (Status status = CheckPromptIds(model, all.back(), "prompt"); !status.ok()) return status;
+    if (Status status = CheckPromptIds(model, all.back(), "prompt", after); !status.ok()) return status;
   }
   return all;
 }

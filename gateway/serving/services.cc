@@ -25,6 +25,15 @@ Status CheckText(const engine::WorkerView& worker, const Services& services) {
                      "; --model-dir names another folder");
 }
 
+Status CheckRoom(const ReadyModel& model, size_t tokens, std::string_view counted, uint32_t after,
+                 const std::string& param) {
+  const uint32_t context = model.info().max_model_len;
+  if (tokens + after <= context) return Status::Ok();
+  return FailedPrecondition("the prompt has ", counted, tokens, " tokens, the context holds ", context,
+                            after > 0 ? " with at least one generated" : "")
+      .WithParam(param);
+}
+
 }  // namespace
 
 std::string StateWord(const Services& services) {
@@ -88,16 +97,13 @@ Status CheckModelName(const Services& services, const std::string& name) {
   return NotFound("the model ", name.substr(0, 100), " is not served here, only ", served).WithParam("model");
 }
 
-Status CheckTextLength(const ReadyModel& model, size_t bytes, const std::string& param) {
+Status CheckTextLength(const ReadyModel& model, size_t bytes, const std::string& param, uint32_t after) {
   const size_t longest = model.text->longest_token;
-  const size_t least_tokens = (bytes + longest - 1) / longest;
-  if (least_tokens < model.info().max_model_len) return Status::Ok();
-  return FailedPrecondition("the prompt has at least ", least_tokens, " tokens, the context holds ",
-                            model.info().max_model_len, " with at least one generated")
-      .WithParam(param);
+  return CheckRoom(model, (bytes + longest - 1) / longest, "at least ", after, param);
 }
 
-Status CheckPromptIds(const ReadyModel& model, const std::vector<int32_t>& ids, const std::string& param) {
+Status CheckPromptIds(const ReadyModel& model, const std::vector<int32_t>& ids, const std::string& param,
+                      uint32_t after) {
   if (ids.empty()) return InvalidArgument("the prompt is empty: it has no token").WithParam(param);
   const int64_t vocabulary = model.info().vocab_size;
   for (const int32_t id : ids) {
@@ -105,12 +111,7 @@ Status CheckPromptIds(const ReadyModel& model, const std::vector<int32_t>& ids, 
       return InvalidArgument("token id ", id, " is outside the vocabulary, 0 to ", vocabulary - 1).WithParam(param);
     }
   }
-  if (ids.size() >= model.info().max_model_len) {
-    return FailedPrecondition("the prompt has ", ids.size(), " tokens, the context holds ", model.info().max_model_len,
-                              " with at least one generated")
-        .WithParam(param);
-  }
-  return Status::Ok();
+  return CheckRoom(model, ids.size(), "", after, param);
 }
 
 uint32_t RoomFor(const ReadyModel& model, size_t prompt_tokens, std::optional<uint32_t> asked) {

@@ -54,11 +54,12 @@ Status TookTooLong(const Services& services);
 Status CheckModelName(const Services& services, const std::string& name);
 
 // kFailedPrecondition when a text of so many bytes cannot fit the context however it is cut into tokens: what is far
-// too long is refused before the work of tokenizing it.
-Status CheckTextLength(const ReadyModel& model, size_t bytes, const std::string& param);
-// kFailedPrecondition with both numbers when the prompt leaves no room for a token; kInvalidArgument for ids outside
-// the vocabulary and for an empty prompt.
-Status CheckPromptIds(const ReadyModel& model, const std::vector<int32_t>& ids, const std::string& param);
+// too long is refused before the work of tokenizing it. `after`: tokens that follow at least, 0 when none is generated.
+Status CheckTextLength(const ReadyModel& model, size_t bytes, const std::string& param, uint32_t after = 1);
+// kFailedPrecondition with both numbers when the prompt leaves no room for what follows; kInvalidArgument for ids
+// outside the vocabulary and for an empty prompt.
+Status CheckPromptIds(const ReadyModel& model, const std::vector<int32_t>& ids, const std::string& param,
+                      uint32_t after = 1);
 
 // The token limit to send: what was asked for, at most what the context leaves after the prompt.
 uint32_t RoomFor(const ReadyModel& model, size_t prompt_tokens, std::optional<uint32_t> asked);

@@ -1,5 +1,7 @@
 #include "gateway/serving/token_logprobs.h"
 
+#include "gateway/text/utf8.h"
+
 namespace hearth::serving {
 namespace {
 
@@ -23,6 +25,17 @@ std::string TokenText(const text::Tokenizer& tokenizer, int32_t id) {
   return tokenizer.Decode(std::span(&id, 1), /*skip_special=*/false);
 }
 
+std::string TokenName(const text::Tokenizer& tokenizer, int32_t id) {
+  const std::string bytes(tokenizer.TokenBytes(id));
+  if (text::ValidUtf8Bytes(bytes) == bytes.size()) return TokenText(tokenizer, id);
+  std::string name = "bytes:";
+  for (const unsigned char byte : bytes) {
+    constexpr char kDigits[] = "0123456789abcdef";
+    name.append("\\x").append({kDigits[byte / 16], kDigits[byte % 16]});
+  }
+  return name;
+}
+
 OrderedJson ChatLogprob(const text::Tokenizer& tokenizer, const engine::Token& token) {
   OrderedJson entry = Entry(tokenizer, token.id, token.logprob.value_or(0));
   OrderedJson top = OrderedJson::array();
@@ -38,13 +51,13 @@ void CompletionLogprobs::Add(int32_t id, std::optional<float> logprob, const std
                 {"top_logprobs", OrderedJson::array()},
                 {"text_offset", OrderedJson::array()}};
   }
-  pending_["tokens"].push_back(TokenText(tokenizer_, id));
+  pending_["tokens"].push_back(TokenName(tokenizer_, id));
   pending_["token_logprobs"].push_back(logprob ? OrderedJson(*logprob) : OrderedJson());
   OrderedJson best;
   if (logprob) {
     best = OrderedJson::object();
-    for (const engine::TokenLogprob& one : top) best[TokenText(tokenizer_, one.id)] = one.logprob;
-    best[TokenText(tokenizer_, id)] = *logprob;  // one more when it is none of them
+    for (const engine::TokenLogprob& one : top) best[TokenName(tokenizer_, one.id)] = one.logprob;
+    best[TokenName(tokenizer_, id)] = *logprob;  // one more when it is none of them
   }
   pending_["top_logprobs"].push_back(std::move(best));
   pending_["text_offset"].push_back(offset_);

@@ -32,12 +32,14 @@ Result<Prepared> Prepare(const Services& services, const http::HttpRequest& http
   if (!request.ok()) return request.status();
   Result<ReadyModel> model = serving::RequireReady(services);
   if (!model.ok()) return model.status();
+  const uint32_t after = request->max_new_tokens == 0u ? 0 : 1;
   if (request->text) {
-    if (Status status = serving::CheckTextLength(*model, request->text->size(), "text"); !status.ok()) return status;
+    Status status = serving::CheckTextLength(*model, request->text->size(), "text", after);
+    if (!status.ok()) return status;
   }
   std::vector<int32_t> ids = request->text ? model->text->tokenizer.Encode(*request->text) : request->ids;
   const char* const param = request->text ? "text" : "input_ids";
-  if (Status status = serving::CheckPromptIds(*model, ids, param); !status.ok()) return status;
+  if (Status status = serving::CheckPromptIds(*model, ids, param, after); !status.ok()) return status;
   if (Status status = serving::CheckBiases(*model, request->sampling); !status.ok()) return status;
   for (const int32_t id : request->chosen_ids) {
     if (id < static_cast<int64_t>(model->info().vocab_size)) continue;
@@ -99,7 +101,8 @@ http::HttpResponse Score(const Services& services, const http::HttpRequest& http
   }
   meta["e2e_latency"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const bool shows_token = *prepared.request.max_new_tokens > 0;
-  OrderedJson body = {{"text", shows_token ? prepared.model.text->tokenizer.Decode(output_ids, true) : ""}};
+  OrderedJson body = {
+      {"text", shows_token ? prepared.model.text->tokenizer.Decode(output_ids, prepared.request.skip_special) : ""}};
   body["output_ids"] = output_ids;
   body["meta_info"] = std::move(meta);
   http_request.note->prompt_tokens = static_cast<int64_t>(prepared.ids.size());

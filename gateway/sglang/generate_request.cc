@@ -31,6 +31,9 @@ constexpr const char* kSamplingFields[] = {"temperature",
                                            "logit_bias",
                                            "n"};
 
+constexpr const char* kNeedsScoring =
+    "needs sampling_params.max_new_tokens of 0, or of 1 without temperature, penalties, logit_bias and stop";
+
 template <size_t N>
 void NoteUnknown(FieldReader& fields, const OrderedJson& object, const char* const (&known)[N], bool strict,
                  std::vector<std::string>& unknown) {
@@ -39,6 +42,13 @@ void NoteUnknown(FieldReader& fields, const OrderedJson& object, const char* con
     if (strict) fields.Fail(name, "is not a field of this request");
     unknown.push_back(fields.Path(name));
   }
+}
+
+bool Samples(const GenerateRequest& request) {
+  const engine::SamplingParams& s = request.sampling;
+  return s.temperature.value_or(0) > 0 || s.repetition_penalty.value_or(1) != 1 ||
+         s.presence_penalty.value_or(0) != 0 || s.frequency_penalty.value_or(0) != 0 || !s.logit_bias.empty() ||
+         !request.stops.empty();
 }
 
 void ReadInput(FieldReader& fields, GenerateRequest& request) {
@@ -70,6 +80,7 @@ void ReadSamplingParams(FieldReader& fields, bool strict, GenerateRequest& reque
   request.ignore_eos = inner.Bool("ignore_eos").value_or(false);
   request.skip_special = inner.Bool("skip_special_tokens").value_or(true);
   inner.Integer("n", 1, 1);
+  request.samples = Samples(request);
   if (!inner.ok()) fields.Fail(inner.status());
 }
 
@@ -92,8 +103,8 @@ void ReadLogprobs(FieldReader& fields, GenerateRequest& request) {
   if (!request.return_logprob && (request.top_logprobs > 0 || !request.chosen_ids.empty())) {
     fields.Fail(request.top_logprobs > 0 ? "top_logprobs_num" : "token_ids_logprob", "needs return_logprob to be true");
   }
-  if (request.max_new_tokens.value_or(0) > 1 && !request.chosen_ids.empty()) {
-    fields.Fail("token_ids_logprob", "needs sampling_params.max_new_tokens of 0 or 1");
+  if (!request.chosen_ids.empty() && !request.scores()) {
+    fields.Fail("token_ids_logprob", kNeedsScoring);
   }
 }
 
@@ -102,7 +113,7 @@ void ReadPath(FieldReader& fields, GenerateRequest& request) {
   const auto from = fields.Integer("decode_from", 1, std::numeric_limits<int32_t>::max());
   if (path && *path != "PREFILL" && *path != "DECODE") fields.Fail("path", "must be \"PREFILL\" or \"DECODE\"");
   if (path && !request.scores()) {
-    fields.Fail("path", "needs return_logprob or logits_hash, and sampling_params.max_new_tokens of 0 or 1");
+    fields.Fail("path", StrCat("needs return_logprob or logits_hash; it ", kNeedsScoring));
   }
   request.decode_path = path == "DECODE";
   if (from && !request.decode_path) fields.Fail("decode_from", "needs path to be \"DECODE\"");

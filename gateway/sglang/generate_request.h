@@ -23,6 +23,7 @@ struct GenerateRequest {
   bool ignore_eos = false;
   bool skip_special = true;
   bool stream = false;
+  bool samples = false;  // asks for another token than the most likely one, or for an end of its own
   // Log-probabilities.
   bool return_logprob = false;
   std::optional<uint32_t> logprob_start;  // first token whose distribution is returned; absent: the one after the last
@@ -34,8 +35,11 @@ struct GenerateRequest {
   bool logits_hash = false;
   std::vector<std::string> unknown_fields;
 
-  // Teacher-forced scoring answers this request: at most the one token after the sequence is asked for.
-  bool scores() const { return (return_logprob || logits_hash) && max_new_tokens.value_or(1) <= 1; }
+  // Teacher-forced scoring answers this request: at most the most likely token after the sequence is asked for.
+  bool scores() const {
+    const uint32_t tokens = max_new_tokens.value_or(1);
+    return (return_logprob || logits_hash) && (tokens == 0 || (tokens == 1 && !samples));
+  }
 };
 
 Result<GenerateRequest> ParseGenerateRequest(const OrderedJson& body, bool strict);

@@ -156,7 +156,7 @@ class Entrypoint(unittest.TestCase):
 
     def test_a_wrong_option_of_the_checks_is_not_told_as_an_unfit_machine(self):
         self.have_model()
-        self.program("bin/hearth-doctor", 'echo "hearth-doctor: 1 problem in the configuration" >&2; exit 2')
+        self.program("bin/hearth-doctor", 'echo "hearth-doctor: --home-dir = \\"\\" (flag): expected a folder" >&2; exit 2')
         code, said = self.run_it(HEARTH_DEVICE="gpu")
         self.assertEqual(code, 2)
         self.assertIn("could not check", said["hearth:"])

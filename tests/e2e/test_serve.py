@@ -228,6 +228,26 @@ class Serve(unittest.TestCase):
         self.assertEqual(process.returncode, 128 + signal.SIGTERM)
         self.assert_nothing_remains()
 
+    def test_a_signal_at_any_moment_of_the_start_leaves_nothing(self):
+        with tempfile.TemporaryDirectory(prefix="hearth-test.") as folder:
+            for tenths in range(2, 30):
+                process = subprocess.Popen(
+                    [SERVE, "--no-build", "--once", "Hello", "--home-dir", folder], start_new_session=True,
+                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, "TMPDIR": folder})
+                time.sleep(tenths / 200)
+                os.killpg(process.pid, signal.SIGINT)
+                process.wait(timeout=60)
+                self.assertEqual(os.listdir(folder), [], f"after {tenths * 5} ms")
+        self.assert_nothing_remains()
+
+    def test_flags_of_the_environment_are_taken(self):
+        done = self.once("Hello", env={**os.environ, "GLM53_ARGS": "--max-q-size 0 --max-q-size 0"})
+        self.assertEqual(done.returncode, 2)
+        self.assertIn('--max-q-size = "0"', done.stderr)
+        done = self.once("Hello", "--max-q-size", "8", env={**os.environ, "GLM53_ARGS": "--max-q-size 0"})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_nothing_remains()
+
     def test_a_signal_ends_the_build_as_well(self):
         with tempfile.TemporaryDirectory(prefix="hearth-test.") as folder:
             os.mkdir(f"{folder}/scripts")

@@ -137,6 +137,7 @@ TEST_F(Server, ErrorsAreJson) {
            {"GET hello HTTP/1.1\r\n\r\n", 400},
            {"GET /hello HTTP/1.1\r\nno colon\r\n\r\n", 400},
            {"GET /hello HTTP/1.1\r\nBad Name: x\r\n\r\n", 400},
+           {"GET /hello HTTP/1.1\r\nHost: a\r\nhost: b\r\n\r\n", 400},
            {"GET /hel\xfflo HTTP/1.1\r\n\r\n", 400},
        }) {
     const HttpReply reply = Raw(c.request);

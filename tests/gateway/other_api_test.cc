@@ -94,11 +94,45 @@ TEST_F(OtherApi, TextOffsetsPointIntoTheText) {
   ASSERT_EQ(logprobs["text_offset"].size(), prompt_tokens + Ids(said).size());
   for (size_t i = 0; i < logprobs["tokens"].size(); ++i) {
     const std::string token = logprobs["tokens"][i];
-    const bool part_of_a_character = token.find("\uFFFD") != std::string::npos;
+    const bool part_of_a_character = token.starts_with("bytes:");
     const bool hidden = i >= prompt_tokens && token.starts_with("<|");
     if (part_of_a_character || hidden) continue;
     EXPECT_EQ(from_character(logprobs["text_offset"][i]).substr(0, token.size()), token) << i;
   }
+}
+
+// By their text alone they would be one key of top_logprobs.
+TEST_F(OtherApi, PartsOfCharactersAreNamedByTheirBytes) {
+  Start();
+  const std::string prompt = "one \U0001F600";
+  const Json body = Json::parse(
+      Post("/v1/completions", Json{{"prompt", prompt}, {"max_tokens", 0}, {"echo", true}, {"logprobs", 0}}).body);
+  std::string joined;
+  for (const Json& token : body["choices"][0]["logprobs"]["tokens"]) {
+    const std::string name = token;
+    if (!name.starts_with("bytes:")) {
+      joined += name;
+      continue;
+    }
+    for (size_t at = 6; at < name.size(); at += 4) {
+      ASSERT_EQ(name.substr(at, 2), "\\x") << name;
+      joined += static_cast<char>(std::stoi(name.substr(at + 2, 2), nullptr, 16));
+    }
+  }
+  EXPECT_EQ(joined, prompt);
+}
+
+TEST_F(OtherApi, APromptThatFillsTheContextCanBeScored) {
+  Start();
+  const std::vector<int32_t> full(8192, 7);
+  Json scored = {{"input_ids", full}, {"sampling_params", {{"max_new_tokens", 0}}}, {"return_logprob", true}};
+  EXPECT_EQ(Post("/generate", scored).status, 200);
+  Json echoed = {{"prompt", full}, {"max_tokens", 0}, {"echo", true}};
+  EXPECT_EQ(Post("/v1/completions", echoed).status, 200);
+  scored["sampling_params"]["max_new_tokens"] = 1;
+  echoed["max_tokens"] = 1;
+  EXPECT_EQ(Post("/generate", scored).status, 400);
+  EXPECT_EQ(Post("/v1/completions", echoed).status, 400);
 }
 
 TEST_F(OtherApi, EchoAloneScoresThePrompt) {
@@ -200,6 +234,24 @@ TEST_F(OtherApi, GenerateScoresASequence) {
   const Json none = Json::parse(Post("/generate", request).body)["meta_info"];
   EXPECT_TRUE(none["input_top_logprobs"].empty());
   EXPECT_EQ(none["output_top_logprobs"].size(), 1u);
+}
+
+TEST_F(OtherApi, OneTokenThatIsSampledIsGenerated) {
+  director_ = [](const engine::GenerateSpec&) {
+    Script script;
+    script.chunks = {{100}};
+    script.by_length = true;
+    return script;
+  };
+  Start();
+  const Json answer = Json::parse(
+      Post("/generate", Json{{"input_ids", {1, 2}},
+                             {"sampling_params", {{"max_new_tokens", 1}, {"logit_bias", {{"3", -100}}}}},
+                             {"return_logprob", true}})
+          .body);
+  EXPECT_EQ(answer["output_ids"], Json::parse("[100]"));
+  ASSERT_EQ(worker_->seen().size(), 1u);
+  EXPECT_EQ(worker_->seen()[0].sampling.logit_bias.at(3), -100.f);
 }
 
 TEST_F(OtherApi, GenerationReportsHashesAndLogprobs) {

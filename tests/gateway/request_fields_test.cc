@@ -316,6 +316,21 @@ TEST(Messages, TooManyAreRefusedBeforeTheRestIsRead) {
   EXPECT_EQ(read.status().message(), "messages has more than 4096 entries");
 }
 
+TEST(Messages, TwoNamesOfTheReasoningMustAgree) {
+  const auto chat = [](const std::string& names) {
+    return Chat(R"("messages":[{"role":"user","content":"q"},{"role":"assistant","content":"a",)" + names +
+                    R"(},{"role":"user","content":"r"}])",
+                /*base=*/false);
+  };
+  EXPECT_EQ(chat(R"("reasoning":"x","reasoning_content":"y")").status().param(), "messages[1].reasoning");
+  for (const char* names : {R"("reasoning":"x","reasoning_content":"x")", R"("reasoning":"x","reasoning_content":"")",
+                            R"("reasoning":"","reasoning_content":"x")", R"("reasoning":"x")"}) {
+    const auto request = chat(names);
+    ASSERT_TRUE(request.ok()) << names;
+    EXPECT_EQ(request->prompt.messages[1]["reasoning_content"], "x") << names;
+  }
+}
+
 TEST(Messages, AreNormalizedForTheTemplate) {
   const auto request = Chat(
       R"("messages":[{"role":"developer","content":"d"},{"role":"assistant","content":null,"reasoning":"why",)"
@@ -364,6 +379,26 @@ TEST(GenerateFields, WithoutALimitTheContextIsOneAndScoringWantsOneToken) {
   const auto scored = read(R"({"input_ids":[1],"return_logprob":true,"logprob_start_len":0,"top_logprobs_num":20})");
   EXPECT_TRUE(scored.scores());
   EXPECT_EQ(scored.max_new_tokens, 1u);
+}
+
+TEST(GenerateFields, WhatAsksForAnotherTokenThanTheMostLikelyIsNotScored) {
+  const auto read = [](const std::string& params) {
+    return sglang::ParseGenerateRequest(
+        *ParseBody(R"({"text":"a","return_logprob":true,"sampling_params":)" + params + "}"), false);
+  };
+  for (const char* params : {R"({"temperature":0})", R"({"temperature":0,"top_p":0.5,"top_k":1,"min_p":0.1,"seed":3})",
+                             R"({"repetition_penalty":1.0,"presence_penalty":0,"logit_bias":{},"stop":[]})",
+                             R"({"max_new_tokens":1})", R"({"max_new_tokens":0,"temperature":1})"}) {
+    EXPECT_TRUE(read(params)->scores()) << params;
+  }
+  for (const char* params : {R"({"temperature":1})", R"({"temperature":0,"stop":"b"})", R"({"logit_bias":{"5":-100}})",
+                             R"({"repetition_penalty":1.1})", R"({"presence_penalty":0.5})",
+                             R"({"max_new_tokens":1,"frequency_penalty":0.5})"}) {
+    EXPECT_FALSE(read(params)->scores()) << params;
+  }
+  const auto refused = sglang::ParseGenerateRequest(
+      *ParseBody(R"({"text":"a","return_logprob":true,"path":"DECODE","sampling_params":{"temperature":1}})"), false);
+  EXPECT_EQ(refused.status().param(), "path");
 }
 
 // docs/api.md holds the tables of the code.

@@ -89,7 +89,7 @@ TEST(LoadConfig, ReportsEveryProblemAtOnceWithItsSource) {
 
 TEST(LoadConfig, RefusesUnknownFlagsWithTheNearestName) {
   EXPECT_THAT(ErrorOf({"--contxt-length", "5"}),
-              "1 problem in the configuration\n  --contxt-length (flag): no such flag; did you mean --context-length?");
+              "--contxt-length (flag): no such flag; did you mean --context-length?");
   EXPECT_THAT(ErrorOf({"--zzzzzzzzzzz"}), HasSubstr("no such flag; --help lists them"));
   EXPECT_THAT(ErrorOf({"stray"}), HasSubstr("\"stray\" (argument 1): expected a flag"));
 }

@@ -202,7 +202,9 @@ TEST_F(ToolGrammar, WhatCannotBeEnforcedIsNamed) {
     const Result<std::string> compiled = CompileTools(rules_, kIds);
     return compiled.ok() ? std::string("compiled") : compiled.status().param() + "|" + compiled.status().message();
   };
-  EXPECT_NE(problem(Tool("a b", nullptr)).find("tools[0].function.name|"), std::string::npos);
+  for (const char* name : {"a b", "a\u2003b", "a\u0085b", "a\u00A0", "a<b", "{a"}) {
+    EXPECT_NE(problem(Tool(name, nullptr)).find("tools[0].function.name|"), std::string::npos) << name;
+  }
   EXPECT_NE(problem(Tool("f", R"({"properties":{" x":{}},"required":[" x"]})")).find("the name at #/properties/ x"),
             std::string::npos);
   for (const auto& [parameters, names] : std::initializer_list<std::pair<const char*, const char*>>{
