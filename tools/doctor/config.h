@@ -11,6 +11,7 @@ namespace hearth::doctor {
 // The names are those of the processes: what is checked is what they would be started with.
 struct DoctorConfig {
   std::string model = "/models";
+  std::string tokenizer_dir;
   std::string home_dir;
   std::string mode = "fast";
   std::string device = "auto";
@@ -28,8 +29,13 @@ struct DoctorConfig {
     visit(OptionSpec{.flag = "--model",
                      .aliases = {"-m", "--model-dir"},
                      .env = {"GLM53_MODEL_DIR"},
-                     .help = "folder of the checkpoint, or where it would be downloaded to"},
+                     .help = "folder of the checkpoint, or where it would be downloaded to; or synthetic:FILE.json"},
           model);
+    visit(OptionSpec{.flag = "--tokenizer-dir",
+                     .env = {"HEARTH_MODEL_DIR"},
+                     .help = "folder of the gateway's tokenizer.json; empty: the model's, elsewhere: with a "
+                             "gateway on another machine, unchecked"},
+          tokenizer_dir);
     visit(OptionSpec{.flag = "--home-dir", .help = "tmpfs folder of the expert home; empty: as the worker chooses"},
           home_dir);
     visit(
