@@ -3,8 +3,10 @@
 #include <optional>
 #include <string>
 
+#include "common/config/gib_range.h"
 #include "common/config/option_table.h"
 #include "common/config/problems.h"
+#include "tools/doctor/gpu_report.h"
 
 namespace hearth::doctor {
 
@@ -61,7 +63,11 @@ struct DoctorConfig {
           root);
   }
 
-  void Validate(Problems& problems) const { problems.Require(!model.empty(), "--model", model, "a folder"); }
+  void Validate(Problems& problems) const {
+    problems.Require(!model.empty(), "--model", model, "a folder");
+    RequireGib(problems, "--assume-ram-gb", assume_ram_gb.value_or(0));
+    problems.Require(IsVersion(least_driver), "--least-driver", least_driver, "a version such as 580.65");
+  }
 };
 
 }  // namespace hearth::doctor
