@@ -35,8 +35,8 @@ struct DoctorConfig {
           model);
     visit(OptionSpec{.flag = "--tokenizer-dir",
                      .env = {"HEARTH_MODEL_DIR"},
-                     .help = "folder of the gateway's tokenizer.json; empty: the model's, elsewhere: with a "
-                             "gateway on another machine, unchecked"},
+                     .help = "folder of the gateway's tokenizer.json; empty: the model's, elsewhere: its own, "
+                             "not checked here"},
           tokenizer_dir);
     visit(OptionSpec{.flag = "--home-dir", .help = "tmpfs folder of the expert home; empty: as the worker chooses"},
           home_dir);

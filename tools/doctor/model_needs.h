@@ -11,7 +11,7 @@ inline constexpr char kElsewhere[] = "elsewhere";
 struct ModelQuery {
   std::string model;  // folder of a checkpoint, or synthetic:FILE.json
   std::string home_dir;
-  std::string tokenizer_dir;  // the gateway's; "": the model's own, kElsewhere: another machine's gateway has it
+  std::string tokenizer_dir;  // the gateway's; "": the model's own, kElsewhere: not asked for here
   bool on_gpu = false;        // dense weights go to the device instead of host memory
 };
 
