@@ -1,6 +1,7 @@
 #include "gpu_worker/config.h"
 
 #include "common/base/listen_socket.h"
+#include "common/config/gib_range.h"
 
 namespace hearth {
 namespace {
@@ -34,15 +35,12 @@ void WorkerConfig::Validate(Problems& p) const {
   p.Require(max_queue >= 1 && max_queue <= 65536, "--max-q-size", max_queue, "1 to 65536");
   p.Require(Unset(max_slots, max_slots >= 1), "--ec-max-slots", max_slots, "1 or more, or auto");
   p.Require(Unset(look_ahead, look_ahead >= 0 && look_ahead <= 16), "--look-ahead", look_ahead, "0 to 16, or auto");
-  const auto gib = [&](const char* flag, double value) {
-    p.Require(value >= 0 && value <= 65536, flag, value, "GiB from 0 to 65536");
-  };
-  gib("--vram-gb", vram_gb.value_or(0));
-  gib("--ec-reserve-gb", reserve_gb.value_or(0));
-  gib("--ec-elastic-gb", elastic_gb);
-  gib("--ec-stage-gb", stage_gb);
-  gib("--paused-gb", paused_gb);
-  gib("--assume-ram-gb", assume_ram_gb.value_or(0));
+  RequireGib(p, "--vram-gb", vram_gb.value_or(0));
+  RequireGib(p, "--ec-reserve-gb", reserve_gb.value_or(0));
+  RequireGib(p, "--ec-elastic-gb", elastic_gb);
+  RequireGib(p, "--ec-stage-gb", stage_gb);
+  RequireGib(p, "--paused-gb", paused_gb);
+  RequireGib(p, "--assume-ram-gb", assume_ram_gb.value_or(0));
   const auto cost = [&](const char* flag, const std::optional<double>& ms) {
     p.Require(Unset(ms, ms >= 0 && ms <= 10'000), flag, ms, "milliseconds from 0 to 10000, or auto");
   };

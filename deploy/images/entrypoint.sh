@@ -87,8 +87,8 @@ if [ "$(id -u)" = 0 ]; then
   as_hearth=(setpriv --reuid=hearth --regid=hearth --clear-groups --inh-caps=-all --no-new-privs)
 fi
 doctor=(hearth-doctor -m "$model" --home-dir "$home" "${asked[@]+"${asked[@]}"}")
-# The gateway's port is this container's own business only where the gateway is.
-[ "${HEARTH_ROLE:-}" = all_in_one ] || doctor+=(--port 0)
+# The gateway's port and tokenizer are this container's own business only where the gateway is.
+[ "${HEARTH_ROLE:-}" = all_in_one ] || doctor+=(--tokenizer-dir elsewhere --port 0)
 examine() {
   [[ $model != synthetic:* ]] || return 0
   local line checks=0

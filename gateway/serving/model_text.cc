@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/log/log.h"
+#include "gateway/text/model_tokenizer.h"
 
 namespace hearth::serving {
 
@@ -22,12 +23,11 @@ void ModelTextHolder::LoadFrom(const std::string& dir) {
     if (dir == tried_dir_) return;
     tried_dir_ = dir;
   }
-  Result<text::Tokenizer> tokenizer = text::Tokenizer::Load(dir + "/tokenizer.json");
+  Result<text::Tokenizer> tokenizer = text::LoadModelTokenizer(dir);
   std::lock_guard lock(mutex_);
   if (!tokenizer.ok()) {
     text_ = nullptr;
-    problem_ = StrCat("the tokenizer of ", dir, " cannot be used: ", tokenizer.status().message(),
-                      "; --model-dir names another folder");
+    problem_ = StrCat(tokenizer.status().message(), kAnotherFolder);
     Log(LogLevel::kError, "tokenizer_refused", {{"problem", problem_}});
     return;
   }
@@ -44,7 +44,8 @@ void ModelTextHolder::LoadFrom(const std::string& dir) {
     if (bytes == 0) holes.push_back(id);
   }
   Log(LogLevel::kInfo, "tokenizer_loaded", {{"dir", dir}, {"vocabulary", tokenizer->vocab_size()}});
-  text_ = std::make_shared<ModelText>(ModelText{*std::move(tokenizer), dir, longest_token, std::move(holes), std::move(turn_ids)});
+  text_ = std::make_shared<ModelText>(
+      ModelText{*std::move(tokenizer), dir, longest_token, std::move(holes), std::move(turn_ids)});
 }
 
 }  // namespace hearth::serving

@@ -10,11 +10,14 @@
 
 namespace hearth::serving {
 
+// How a gateway gets another tokenizer than one that it refuses.
+inline constexpr char kAnotherFolder[] = "; --model-dir names another folder";
+
 // The text side of the served model. Immutable.
 struct ModelText {
   text::Tokenizer tokenizer;
   std::string dir;
-  size_t longest_token;         // in bytes
+  size_t longest_token;           // in bytes
   std::vector<int32_t> holes;     // ids below the tokenizer's size without an entry
   std::vector<int32_t> turn_ids;  // added tokens that open a turn: none of them belongs inside an answer
 };

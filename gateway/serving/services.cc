@@ -6,6 +6,7 @@
 
 #include "common/base/utf8_prefix.h"
 #include "gateway/http/error_response.h"
+#include "gateway/text/model_tokenizer.h"
 
 namespace hearth::serving {
 
@@ -19,10 +20,8 @@ constexpr size_t kMostLoggedBytes = 300;
 Status CheckText(const engine::WorkerView& worker, const Services& services) {
   const std::shared_ptr<const ModelText> text = services.text.get();
   if (!text) return Unavailable(services.text.problem().empty() ? "no tokenizer yet" : services.text.problem());
-  const int64_t ids = text->tokenizer.vocab_size();
-  if (ids <= static_cast<int64_t>(worker.info.vocab_size)) return Status::Ok();
-  return Unavailable("the tokenizer of ", text->dir, " has ", ids, " ids, the worker's model ", worker.info.vocab_size,
-                     "; --model-dir names another folder");
+  const Status status = text::CheckModelHasIds(text->tokenizer, text->dir, worker.info.vocab_size);
+  return status.ok() ? status : Unavailable(status.message(), kAnotherFolder);
 }
 
 Status CheckRoom(const ReadyModel& model, size_t tokens, std::string_view counted, uint32_t after,

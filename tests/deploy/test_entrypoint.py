@@ -66,7 +66,7 @@ class Entrypoint(unittest.TestCase):
         self.assertEqual(said["worker"], f"-m {self.model} --home-dir {self.home}")
         self.assertNotIn("download", said)
         self.assertTrue(said["doctor"].startswith(f"-m {self.model} --home-dir {self.home} "), said)
-        self.assertTrue(said["doctor"].endswith(" --port 0"), said)
+        self.assertTrue(said["doctor"].endswith(" --tokenizer-dir elsewhere --port 0"), said)
 
     def test_flags_of_the_variable_then_of_the_command_line(self):
         self.have_model()
@@ -95,6 +95,7 @@ class Entrypoint(unittest.TestCase):
         )
         # The variable is the checks' own: as a flag, a wrong value would be told as that of a flag.
         self.assertNotIn("--port", said["doctor"])
+        self.assertNotIn("--tokenizer-dir", said["doctor"])
         self.assertTrue(self.run_it(HEARTH_ROLE="all_in_one")[1]["doctor"].endswith("--port 30000"))
         code, said = self.run_it("--port", "99", HEARTH_ROLE="all_in_one", PORT="1234")
         self.assertTrue(said["doctor"].endswith("--port 99"), said)

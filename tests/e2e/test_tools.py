@@ -113,6 +113,12 @@ class Home(unittest.TestCase):
                     self.assertEqual(code, 2, said)
                     self.assertIn(f'--home-dir "{place}": No', said)
 
+    def test_paths_need_no_folder(self):
+        code, said = run("home", "--home-dir", "/nowhere", "verify", "./hearth-home-0011")
+        self.assertEqual((code, said), (2, "./hearth-home-0011: no such home\n"))
+        code, said = run("home", "--home-dir", "/nowhere", "verify", "./hearth-home-0011", "0011")
+        self.assertIn('--home-dir "/nowhere": No', said)
+
     def test_a_wrong_command_line(self):
         for words in ([], ["melt"], ["drop"], ["list", "--force"], ["--what"]):
             self.assertEqual(run("home", *words)[0], 2, words)

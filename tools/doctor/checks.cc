@@ -108,23 +108,31 @@ Check CheckDriver(const HostFacts& facts, const CheckOptions& options) {
   return Ok("driver", StrCat("version ", version));
 }
 
-Check CheckMemory(const char* name, std::optional<uint64_t> available, const ModelNeeds& needs,
-                  const CheckOptions& options, const std::string& absent, const std::string& remedy) {
+// `are`: what the bytes are, "available".
+Check CheckMemory(const char* name, uint64_t bytes, const char* are, const ModelNeeds& needs, const char* remedy) {
   const uint64_t need = needs.home_bytes + needs.host_bytes;
+  if (bytes < need) {
+    return Refuse(name, StrCat("needs ", FormatBytes(need), " (expert home ", FormatBytes(needs.home_bytes), ", other ",
+                               FormatBytes(needs.host_bytes), "), ", FormatBytes(bytes), " are ", are, "; ", remedy));
+  }
+  return Ok(name, StrCat(FormatBytes(bytes), " ", are, ", needed are ", FormatBytes(need)));
+}
+
+Check CheckRam(const HostFacts& facts, const ModelNeeds& needs, const CheckOptions& options) {
   if (options.assumed_ram > 0) {
-    if (options.assumed_ram >= need) {
-      return Ok(name,
-                StrCat(FormatBytes(options.assumed_ram), " assumed (--assume-ram-gb), needed are ", FormatBytes(need)));
-    }
-    available = options.assumed_ram;
+    return CheckMemory("ram", options.assumed_ram, "assumed (--assume-ram-gb)", needs,
+                       "raise --assume-ram-gb where there is more, or leave it out");
   }
-  if (!available) return Ok(name, absent);
-  if (*available < need) {
-    return Refuse(name,
-                  StrCat("needs ", FormatBytes(need), " (expert home ", FormatBytes(needs.home_bytes), ", other ",
-                         FormatBytes(needs.host_bytes), "), ", FormatBytes(*available), " are available; ", remedy));
-  }
-  return Ok(name, StrCat(FormatBytes(*available), " available, needed are ", FormatBytes(need)));
+  if (!facts.ram_available) return Ok("ram", "unknown (/proc/meminfo)");
+  return CheckMemory("ram", *facts.ram_available, "available", needs,
+                     "add memory, stop what uses it, or say --assume-ram-gb N where a VM grows its memory");
+}
+
+Check CheckCgroup(const HostFacts& facts, const ModelNeeds& needs, const CheckOptions& options) {
+  if (!facts.cgroup_available) return Ok("cgroup", "no limit");
+  if (options.assumed_ram > 0) return Ok("cgroup", "its limit does not count (--assume-ram-gb)");
+  return CheckMemory("cgroup", *facts.cgroup_available, "available", needs,
+                     "raise the limit: --memory, mem_limit, MemoryMax or the pod's limits.memory");
 }
 
 Check CheckCpu(const HostFacts& facts, const CheckOptions& options) {
@@ -204,18 +212,11 @@ bool OnGpu(const HostFacts& facts, const CheckOptions& options) {
 
 std::vector<Check> CheckHost(const HostFacts& facts, const ModelNeeds& needs, const CheckOptions& options) {
   return {
-      CheckModel(facts, needs, options),
-      CheckGpu(facts, needs, options),
-      CheckDriver(facts, options),
-      CheckMemory("ram", facts.ram_available, needs, options, "unknown (/proc/meminfo)",
-                  "add memory, stop what uses it, or say --assume-ram-gb N where a VM grows its memory"),
-      CheckMemory("cgroup", facts.cgroup_available, needs, options, "no limit",
-                  "raise the limit: --memory, mem_limit, MemoryMax or the pod's limits.memory"),
-      CheckCpu(facts, options),
-      CheckDisk(facts, needs, options),
-      CheckHome(facts, needs, options),
-      CheckMemlock(facts, needs, options),
-      CheckPort(facts),
+      CheckModel(facts, needs, options),   CheckGpu(facts, needs, options),
+      CheckDriver(facts, options),         CheckRam(facts, needs, options),
+      CheckCgroup(facts, needs, options),  CheckCpu(facts, options),
+      CheckDisk(facts, needs, options),    CheckHome(facts, needs, options),
+      CheckMemlock(facts, needs, options), CheckPort(facts),
   };
 }
 

@@ -12,7 +12,7 @@ namespace hearth::doctor {
 struct ModelNeeds {
   std::string model_dir;
   bool present = false;         // the checkpoint is there and reads well
-  std::string problem;          // it is there and does not
+  std::string problem;          // it is there and cannot be served
   uint64_t home_bytes = 0;      // expert home; 0 when a home of this model lies there already
   uint64_t host_bytes = 0;      // beside the home, while it loads: all other weights, buffers
   uint64_t device_bytes = 0;    // least memory of a GPU

@@ -3,14 +3,17 @@
 #include <optional>
 #include <string>
 
+#include "common/config/gib_range.h"
 #include "common/config/option_table.h"
 #include "common/config/problems.h"
+#include "tools/doctor/gpu_report.h"
 
 namespace hearth::doctor {
 
 // The names are those of the processes: what is checked is what they would be started with.
 struct DoctorConfig {
   std::string model = "/models";
+  std::string tokenizer_dir;
   std::string home_dir;
   std::string mode = "fast";
   std::string device = "auto";
@@ -28,8 +31,13 @@ struct DoctorConfig {
     visit(OptionSpec{.flag = "--model",
                      .aliases = {"-m", "--model-dir"},
                      .env = {"GLM53_MODEL_DIR"},
-                     .help = "folder of the checkpoint, or where it would be downloaded to"},
+                     .help = "folder of the checkpoint, or where it would be downloaded to; or synthetic:FILE.json"},
           model);
+    visit(OptionSpec{.flag = "--tokenizer-dir",
+                     .env = {"HEARTH_MODEL_DIR"},
+                     .help = "folder of the gateway's tokenizer.json; empty: the model's, elsewhere: its own, "
+                             "not checked here"},
+          tokenizer_dir);
     visit(OptionSpec{.flag = "--home-dir", .help = "tmpfs folder of the expert home; empty: as the worker chooses"},
           home_dir);
     visit(
@@ -55,7 +63,11 @@ struct DoctorConfig {
           root);
   }
 
-  void Validate(Problems& problems) const { problems.Require(!model.empty(), "--model", model, "a folder"); }
+  void Validate(Problems& problems) const {
+    problems.Require(!model.empty(), "--model", model, "a folder");
+    RequireGib(problems, "--assume-ram-gb", assume_ram_gb.value_or(0));
+    problems.Require(IsVersion(least_driver), "--least-driver", least_driver, "a version such as 580.65");
+  }
 };
 
 }  // namespace hearth::doctor

@@ -22,12 +22,17 @@ std::vector<std::string> Split(std::string_view text, char separator) {
   return parts;
 }
 
-bool IsVersion(const std::string& word) {
-  return !word.empty() && word.find('.') != std::string::npos &&
-         word.find_first_not_of("0123456789.") == std::string::npos;
-}
-
 }  // namespace
+
+bool IsVersion(std::string_view text) {
+  char before = '.';
+  for (const char c : text) {
+    if (c != '.' && (c < '0' || c > '9')) return false;
+    if (c == '.' && before == '.') return false;
+    before = c;
+  }
+  return before != '.';
+}
 
 Result<std::vector<GpuFacts>> ParseGpuReport(std::string_view text) {
   std::vector<GpuFacts> gpus;
@@ -55,7 +60,7 @@ Result<std::vector<GpuFacts>> ParseGpuReport(std::string_view text) {
 std::string ParseDriverModule(std::string_view text) {
   std::istringstream words{std::string(text)};
   for (std::string word; words >> word;) {
-    if (IsVersion(word)) return word;
+    if (IsVersion(word) && word.find('.') != std::string::npos) return word;
   }
   return "";
 }

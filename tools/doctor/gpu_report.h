@@ -20,6 +20,9 @@ Result<std::vector<GpuFacts>> ParseGpuReport(std::string_view text);
 // "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  Sun .." -> "580.65.06"; "" when there is none.
 std::string ParseDriverModule(std::string_view text);
 
+// Numbers with a dot between each two: "580", "580.65.06".
+bool IsVersion(std::string_view text);
+
 // Compares versions number by number: "580.65.06" is not less than "580.65".
 bool VersionLess(std::string_view a, std::string_view b);
 

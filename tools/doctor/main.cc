@@ -34,7 +34,10 @@ bool Examine(const DoctorConfig& config) {
   options.least_driver = config.least_driver;
   options.gpu_code = kGpuCode;
   options.download = config.download;
-  const ModelNeeds needs = ReadModelNeeds(config.model, query.home_dir, OnGpu(facts, options));
+  const ModelNeeds needs = ReadModelNeeds({.model = config.model,
+                                           .home_dir = query.home_dir,
+                                           .tokenizer_dir = config.tokenizer_dir,
+                                           .on_gpu = OnGpu(facts, options)});
   const auto checks = CheckHost(facts, needs, options);
   for (const Check& check : checks) std::printf("%s\n", CheckLine(check).c_str());
   std::fflush(stdout);

@@ -5,11 +5,11 @@
 
 #include "common/base/byte_size.h"
 #include "common/base/startup_error.h"
-#include "gpu_worker/loader/checkpoint.h"
-#include "gpu_worker/loader/config_reader.h"
+#include "gateway/text/model_tokenizer.h"
 #include "gpu_worker/loader/device_model.h"
 #include "gpu_worker/loader/expert_home_builder.h"
 #include "gpu_worker/loader/weights_builder.h"
+#include "gpu_worker/synthetic/model_files.h"
 
 namespace hearth::doctor {
 namespace {
@@ -53,6 +53,13 @@ uint64_t DownloadedBytes(const fs::path& dir) {
   return bytes;
 }
 
+// As the gateway asks once the worker is ready, and in its words; the remedy is that of scripts/serve.sh.
+void CheckTokenizer(const std::string& dir, int64_t model_ids) {
+  const Result<text::Tokenizer> tokenizer = text::LoadModelTokenizer(dir);
+  const Status status = tokenizer.ok() ? text::CheckModelHasIds(*tokenizer, dir, model_ids) : tokenizer.status();
+  if (!status.ok()) throw StartupError(StrCat(status.message(), "; HEARTH_MODEL_DIR names the gateway another folder"));
+}
+
 }  // namespace
 
 ModelNeeds DefaultModelNeeds(const std::string& model_dir, bool on_gpu) {
@@ -62,24 +69,25 @@ ModelNeeds DefaultModelNeeds(const std::string& model_dir, bool on_gpu) {
   return needs;
 }
 
-ModelNeeds ReadModelNeeds(const std::string& model_dir, const std::string& home_dir, bool on_gpu) {
+ModelNeeds ReadModelNeeds(const ModelQuery& query) {
   std::error_code error;
-  const fs::path dir = model_dir;
-  if (!fs::exists(dir / "config.json", error) || fs::exists(dir / kInProgress, error)) {
-    return DefaultModelNeeds(model_dir, on_gpu);
+  const fs::path dir = query.model;
+  if (!IsSynthetic(query.model) && (!fs::exists(dir / "config.json", error) || fs::exists(dir / kInProgress, error))) {
+    return DefaultModelNeeds(query.model, query.on_gpu);
   }
-  ModelNeeds needs{.model_dir = model_dir, .present = true};
+  ModelNeeds needs{.model_dir = query.model, .present = true};
   try {
-    const Checkpoint checkpoint(model_dir);
-    const Result<ModelConfig> model = ParseModelConfig(checkpoint.config_text());
-    if (!model.ok()) throw StartupError(StrCat(model_dir, ": ", model.status().message()));
-    MatrixPlanner planner(checkpoint);
-    const PlannedWeights planned = PlanWeights(*model, planner);
-    const HomePlan home = PlanHome(*model, PlanExperts(*model, planner), checkpoint.Fingerprint());
+    const ModelFiles model = OpenModel(query.model);
+    MatrixPlanner planner(*model.tensors);
+    const PlannedWeights planned = PlanWeights(model.config, planner);
+    const HomePlan home = PlanHome(model.config, PlanExperts(model.config, planner), model.tensors->Fingerprint());
     HomeOptions options;
-    options.home_dir = home_dir;
+    options.home_dir = query.home_dir;
     needs.home_bytes = HomeBytesToCome(home, options);
-    AddSums(needs, planned.memory, DeviceModel::WeightBytes(*model, planned.weights), on_gpu);
+    AddSums(needs, planned.memory, DeviceModel::WeightBytes(model.config, planned.weights), query.on_gpu);
+    if (query.tokenizer_dir != kElsewhere) {
+      CheckTokenizer(query.tokenizer_dir.empty() ? query.model : query.tokenizer_dir, model.config.vocab_size);
+    }
   } catch (const StartupError& problem) {
     needs.problem = problem.what();
   }

@@ -1,5 +1,7 @@
 #include "tools/home/home_commands.h"
 
+#include <algorithm>
+#include <filesystem>
 #include <ostream>
 
 #include "common/base/byte_size.h"
@@ -8,20 +10,33 @@
 namespace hearth::home_tool {
 namespace {
 
+std::string FileName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
 bool Answers(const HomeFile& home, const std::string& name) {
-  const std::string file = home.path.substr(home.path.rfind('/') + 1);
-  return home.path == name || file == name || (!home.fingerprint.empty() && home.fingerprint.starts_with(name)) ||
+  const std::string file = FileName(home.path);
+  return file == name || (!home.fingerprint.empty() && home.fingerprint.starts_with(name)) ||
          file.starts_with("hearth-home-" + name);
 }
 
 // The homes that the names mean; empty, after saying so, when a name means none.
 std::vector<HomeFile> Select(const std::string& dir, const std::vector<std::string>& names, std::ostream& out) {
-  std::vector<HomeFile> all = ListHomes(dir), chosen;
+  std::vector<HomeFile> all, chosen;
+  if (!std::all_of(names.begin(), names.end(), IsPath) || names.empty()) all = ListHomes(dir);
   if (names.empty()) {
     if (all.empty()) out << "no expert home in " << dir << "\n";
     return all;
   }
   for (const std::string& name : names) {
+    if (IsPath(name)) {
+      // Whatever else a path names is none of ours to drop.
+      std::error_code error;
+      if (!IsHomeName(FileName(name)) || !std::filesystem::exists(std::filesystem::symlink_status(name, error))) {
+        out << name << ": no such home\n";
+        return {};
+      }
+      chosen.push_back(ReadHome(name));
+      continue;
+    }
     bool found = false;
     for (const HomeFile& home : all) {
       if (!Answers(home, name)) continue;
@@ -37,6 +52,8 @@ std::vector<HomeFile> Select(const std::string& dir, const std::vector<std::stri
 }
 
 }  // namespace
+
+bool IsPath(const std::string& name) { return name.find('/') != std::string::npos; }
 
 int List(const std::string& dir, std::ostream& out) {
   for (const HomeFile& home : Select(dir, {}, out)) {

@@ -23,8 +23,6 @@ constexpr std::string_view kPrefix = "hearth-home-", kLockSuffix = ".lock";
 constexpr std::string_view kServeFolder = "hearth-serve.";
 constexpr size_t kMostNamed = 20;
 
-bool IsHomeName(const std::string& name) { return name.starts_with(kPrefix) && !name.ends_with(kLockSuffix); }
-
 bool LockIsHeld(const std::string& path) {
   Result<SharedFile> lock = SharedFile::OpenExisting(path + std::string(kLockSuffix), SharedFile::Access::kReadOnly);
   if (!lock.ok()) return false;
@@ -34,29 +32,34 @@ bool LockIsHeld(const std::string& path) {
 void AddHomes(const std::string& dir, std::vector<HomeFile>& homes) {
   std::error_code error;
   for (fs::directory_iterator it(dir, error), end; !error && it != end; it.increment(error)) {
-    if (!IsHomeName(it->path().filename())) continue;
-    HomeFile home{.path = it->path()};
-    home.in_use = LockIsHeld(home.path);
-    Result<SharedFile> file = SharedFile::OpenExisting(home.path, SharedFile::Access::kReadOnly);
-    if (file.ok()) {
-      const SharedFile& mapped = *file;
-      home.bytes = mapped.size();
-      const Result<HomeView> view = HomeView::Open(mapped.bytes().data(), mapped.size(), "");
-      if (view.ok()) {
-        home.fingerprint = view->fingerprint();
-        home.layers = view->layers();
-        home.experts = view->experts();
-      } else {
-        home.problem = view.status().message();
-      }
-    } else {
-      home.problem = file.status().message();
-    }
-    homes.push_back(std::move(home));
+    if (IsHomeName(it->path().filename())) homes.push_back(ReadHome(it->path()));
   }
 }
 
 }  // namespace
+
+bool IsHomeName(const std::string& name) { return name.starts_with(kPrefix) && !name.ends_with(kLockSuffix); }
+
+HomeFile ReadHome(const std::string& path) {
+  HomeFile home{.path = path};
+  home.in_use = LockIsHeld(path);
+  Result<SharedFile> file = SharedFile::OpenExisting(path, SharedFile::Access::kReadOnly);
+  if (!file.ok()) {
+    home.problem = file.status().message();
+    return home;
+  }
+  const SharedFile& mapped = *file;
+  home.bytes = mapped.size();
+  const Result<HomeView> view = HomeView::Open(mapped.bytes().data(), mapped.size(), "");
+  if (!view.ok()) {
+    home.problem = view.status().message();
+    return home;
+  }
+  home.fingerprint = view->fingerprint();
+  home.layers = view->layers();
+  home.experts = view->experts();
+  return home;
+}
 
 std::vector<HomeFile> ListHomes(const std::string& dir) {
   std::vector<HomeFile> homes;

@@ -18,6 +18,12 @@ struct HomeFile {
   std::string problem;  // why it cannot be used, "" when it can: not complete, damaged header, ..
 };
 
+// Whether a file's name, without folders, is that of a home.
+bool IsHomeName(const std::string& name);
+
+// Reads the header only.
+HomeFile ReadHome(const std::string& path);
+
 // The homes of a folder and of those that scripts/serve.sh makes in it, by name. Reads headers only.
 std::vector<HomeFile> ListHomes(const std::string& dir);
 

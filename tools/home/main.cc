@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -19,8 +20,8 @@ constexpr const char* kHelp = R"(hearth-home: expert homes in shared memory
   hearth-home [--home-dir DIR] verify [NAME ..]            recomputes every checksum
   hearth-home [--home-dir DIR] drop [--force] NAME .. | --all
 
-NAME is a fingerprint, the beginning of one, or a path. DIR is /run/hearth when it can be written, else /dev/shm; a worker
-adopts a home that it finds there. Exit codes: 0 fine, 1 a home is damaged or in use, 2 a wrong command line.
+NAME is a fingerprint or the beginning of one, of a home in DIR, or a path: what has a slash, in any folder. DIR is
+/run/hearth when it can be written, else /dev/shm; a worker adopts a home that it finds there. Exit codes: 0 fine, 1 a home is damaged or in use, 2 a wrong command line.
 )";
 
 struct Arguments {
@@ -57,9 +58,10 @@ int Run(const Arguments& args) {
   using namespace hearth::home_tool;
   if ((args.force || args.all) && args.command != "drop")
     throw hearth::StartupError("--force and --all belong to drop");
-  // A folder that cannot be read is not one without homes.
+  // A folder that cannot be read is not one without homes. Paths ask for none.
+  const bool only_paths = !args.names.empty() && std::all_of(args.names.begin(), args.names.end(), IsPath);
   std::error_code error;
-  std::filesystem::directory_iterator(args.dir, error);
+  if (!only_paths) std::filesystem::directory_iterator(args.dir, error);
   if (error) throw hearth::StartupError("--home-dir \"" + args.dir + "\": " + error.message());
   if (args.command == "list" && args.names.empty()) return List(args.dir, std::cout);
   if (args.command == "verify") return Verify(args.dir, args.names, std::cout);

@@ -179,8 +179,18 @@ TEST(DoctorChecks, AssumedRamCountsInsteadOfWhatIsThere) {
   CheckOptions options = GpuOptions();
   options.assumed_ram = 120 * kGiB;
   EXPECT_FALSE(AnyRefused(CheckHost(facts, RealModel(), options)));
-  options.assumed_ram = 100 * kGiB;
-  EXPECT_EQ(Named(CheckHost(facts, RealModel(), options), "ram").verdict, Verdict::kRefused);
+  facts.cgroup_available = 30 * kGiB;
+  EXPECT_FALSE(AnyRefused(CheckHost(facts, RealModel(), options)));
+}
+
+TEST(DoctorChecks, TooLittleAssumedRamIsToldOnceAndAsTheOptionsFault) {
+  HostFacts facts = GoodHost();
+  CheckOptions options = GpuOptions();
+  options.assumed_ram = kMiB;
+  ExpectRefusal(OnlyProblem(facts, options), "ram", "1 MiB are assumed (--assume-ram-gb)", "raise --assume-ram-gb");
+  EXPECT_EQ(Named(CheckHost(facts, RealModel(), options), "cgroup").text, "no limit");
+  facts.cgroup_available = 30 * kGiB;
+  EXPECT_EQ(OnlyProblem(facts, options).name, "ram");
 }
 
 TEST(DoctorChecks, RefusesACpuWithoutAvx2ButOnlyWarnsWhereNothingNeedsIt) {

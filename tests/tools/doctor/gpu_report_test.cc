@@ -38,6 +38,12 @@ TEST(GpuReport, FindsTheModulesVersion) {
   EXPECT_EQ(ParseDriverModule("something else"), "");
 }
 
+TEST(GpuReport, KnowsVersions) {
+  for (const char* good : {"580", "580.65", "580.65.06"}) EXPECT_TRUE(IsVersion(good)) << good;
+  for (const char* bad : {"", ".", "580.", ".65", "580..65", "abc", "-1", "580.65b"})
+    EXPECT_FALSE(IsVersion(bad)) << bad;
+}
+
 TEST(GpuReport, ComparesVersionsByNumber) {
   EXPECT_TRUE(VersionLess("535.183.01", "580.65"));
   EXPECT_TRUE(VersionLess("580.9", "580.65"));

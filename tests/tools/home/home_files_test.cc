@@ -102,6 +102,31 @@ TEST_F(HomeToolTest, DropsAHomeWithItsLock) {
   EXPECT_EQ(Drop(dir_, {"0011"}, false, out_), 2) << "it is gone";
 }
 
+TEST_F(HomeToolTest, APathIsFoundWhateverTheFolder) {
+  const std::string relative = std::filesystem::relative(Path());
+  ASSERT_TRUE(relative.starts_with("../")) << relative;
+  for (const std::string& path : {Path(), relative, dir_ + "/./" + std::filesystem::path(Path()).filename().string()}) {
+    for (const std::string& dir : {dir_, std::string("/nowhere")}) EXPECT_EQ(Verify(dir, {path}, out_), 0) << path;
+  }
+  {
+    const SharedFile lock = HoldLock();
+    EXPECT_EQ(Drop("/nowhere", {relative}, false, out_), 1) << "it is in use";
+  }
+  EXPECT_EQ(Drop("/nowhere", {relative}, false, out_), 0);
+  EXPECT_FALSE(std::filesystem::exists(Path()));
+  EXPECT_FALSE(std::filesystem::exists(Path() + ".lock"));
+  EXPECT_EQ(Drop(dir_, {Path()}, false, out_), 2) << "it is gone";
+}
+
+TEST_F(HomeToolTest, APathOfAnotherFileIsNoHome) {
+  for (const std::string& path : {dir_ + "/hearth-link-1-1", Path() + ".lock", dir_ + "/"}) {
+    EXPECT_EQ(Drop(dir_, {path}, true, out_), 2) << path;
+  }
+  EXPECT_THAT(out_.str(), HasSubstr("/hearth-link-1-1: no such home\n"));
+  EXPECT_TRUE(std::filesystem::exists(dir_ + "/hearth-link-1-1"));
+  EXPECT_TRUE(std::filesystem::exists(Path() + ".lock"));
+}
+
 TEST_F(HomeToolTest, DoesNotDropWhatIsInUseUnlessForced) {
   const SharedFile lock = HoldLock();
   EXPECT_EQ(Drop(dir_, {}, false, out_), 1);
