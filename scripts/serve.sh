@@ -29,7 +29,7 @@ once=0 once_text="Explain zero-copy model offloading." text_given=0 keep_home=0 
 host=${HEARTH_HOST:-127.0.0.1} home_base="" model="" run="" home="" metrics=${HEARTH_METRICS_PORT:-}
 passed=()
 # Flags of the environment come before those of the command line, so that the latter win.
-read -ra extra <<<"${GLM53_ARGS:-}"
+read -rd '' -a extra <<<"${GLM53_ARGS:-}" || true
 set -- "${extra[@]+"${extra[@]}"}" "$@"
 while [ $# -gt 0 ]; do
   case $1 in
@@ -199,7 +199,7 @@ own_folder() {  # VARIABLE PREFIX
   for left in "$2".??????; do
     [ ! -f "$left/serve.lock" ] || flock -n "$left/serve.lock" rm -rf "$left" || true
   done
-  # A signal waits until `cleanup` knows the folder.
+  # A signal waits until `cleanup` knows the folder. A hang-up ends as Ctrl-C does.
   trap 'told=TERM' TERM
   trap 'told=INT' INT HUP
   made=$(trap '' TERM INT HUP && exec mktemp -d "$2.XXXXXX" 2>/dev/null) || fail "cannot write to $(dirname "$2"); ${3}"

@@ -46,7 +46,7 @@ done
 
 # The model: the last -m of the command line, as the worker would take it. Options of the checks that come as variables
 # reach them as variables, so that they name the right one when its value is wrong.
-read -ra extra <<<"${GLM53_ARGS:-}"
+read -rd '' -a extra <<<"${GLM53_ARGS:-}" || true
 flags=("${extra[@]+"${extra[@]}"}" "$@")
 model=${HEARTH_MODEL:-${GLM53_MODEL_DIR:-${HEARTH_DEFAULT_MODEL:-/models}}}
 home=${HEARTH_HOME_DIR:-} port=${HEARTH_PORT:-${PORT:-}} asked=()

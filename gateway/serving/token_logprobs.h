@@ -37,7 +37,7 @@ class CompletionLogprobs {
 
 // One token's text, bytes that are no UTF-8 replaced.
 std::string TokenText(const text::Tokenizer& tokenizer, int32_t id);
-// The same for where names must differ: a token that is no text of its own is "bytes:\\xe6\\x97".
+// The same for where names must differ: a token that is no text of its own is "bytes:\xe6\x97".
 std::string TokenName(const text::Tokenizer& tokenizer, int32_t id);
 
 }  // namespace hearth::serving

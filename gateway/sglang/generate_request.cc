@@ -31,8 +31,8 @@ constexpr const char* kSamplingFields[] = {"temperature",
                                            "logit_bias",
                                            "n"};
 
-constexpr const char* kNeedsScoring =
-    "needs sampling_params.max_new_tokens of 0, or of 1 without temperature, penalties, logit_bias and stop";
+constexpr const char* kScoringParams =
+    "sampling_params.max_new_tokens of 0, or of 1 at temperature 0 without penalties, logit_bias and stop";
 
 template <size_t N>
 void NoteUnknown(FieldReader& fields, const OrderedJson& object, const char* const (&known)[N], bool strict,
@@ -87,10 +87,14 @@ void ReadSamplingParams(FieldReader& fields, bool strict, GenerateRequest& reque
 void ReadLogprobs(FieldReader& fields, GenerateRequest& request) {
   request.return_logprob = fields.Bool("return_logprob").value_or(false);
   request.logits_hash = fields.Bool("logits_hash").value_or(false);
-  if ((request.return_logprob || request.logits_hash) && !request.max_new_tokens) request.max_new_tokens = 1;
+  if (request.return_logprob || request.logits_hash) {
+    if (!request.max_new_tokens) request.max_new_tokens = 1;
+    // One token is the most likely one unless a temperature is given, whether the sequence is scored or not.
+    if (*request.max_new_tokens <= 1 && !request.sampling.temperature) request.sampling.temperature = 0;
+  }
   const auto start = fields.Integer("logprob_start_len", -1, std::numeric_limits<int32_t>::max());
   if (start && *start >= 0) request.logprob_start = static_cast<uint32_t>(*start);
-  if (!start && request.logits_hash) request.logprob_start = 0;
+  if (!start && request.logits_hash && request.scores()) request.logprob_start = 0;
   request.top_logprobs = static_cast<uint32_t>(fields.Integer("top_logprobs_num", 0, kMaxTopLogprobs).value_or(0));
   if (const OrderedJson* chosen = fields.Get("token_ids_logprob"); chosen != nullptr) {
     auto ids = openai::ReadTokenIds(*chosen);
@@ -104,7 +108,7 @@ void ReadLogprobs(FieldReader& fields, GenerateRequest& request) {
     fields.Fail(request.top_logprobs > 0 ? "top_logprobs_num" : "token_ids_logprob", "needs return_logprob to be true");
   }
   if (!request.chosen_ids.empty() && !request.scores()) {
-    fields.Fail("token_ids_logprob", kNeedsScoring);
+    fields.Fail("token_ids_logprob", StrCat("needs ", kScoringParams));
   }
 }
 
@@ -113,7 +117,7 @@ void ReadPath(FieldReader& fields, GenerateRequest& request) {
   const auto from = fields.Integer("decode_from", 1, std::numeric_limits<int32_t>::max());
   if (path && *path != "PREFILL" && *path != "DECODE") fields.Fail("path", "must be \"PREFILL\" or \"DECODE\"");
   if (path && !request.scores()) {
-    fields.Fail("path", StrCat("needs return_logprob or logits_hash; it ", kNeedsScoring));
+    fields.Fail("path", StrCat("needs return_logprob or logits_hash, and ", kScoringParams));
   }
   request.decode_path = path == "DECODE";
   if (from && !request.decode_path) fields.Fail("decode_from", "needs path to be \"DECODE\"");

@@ -92,7 +92,7 @@ Status LaneExecutor::BeginDecode(const MoeStep& step) {
   picks_.Build(step.ids, step.rows, step.top_k, static_cast<int>(home_.experts()));
 
   const bool cpu_up = lane_ != nullptr && lane_->up();
-  if (lane_ != nullptr && !cpu_up) lane_->LetGo();
+  if (lane_ != nullptr) lane_->LetGo();
   const bool all_to_cpu = cpu_up && (options_.force == ForceSource::kCpu || options_.cpu_lane == CpuLaneMode::kAlways);
   TouchAndAdmit(step, !all_to_cpu && options_.force != ForceSource::kPcie);
   ChooseSources(cpu_up);

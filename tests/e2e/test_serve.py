@@ -241,7 +241,7 @@ class Serve(unittest.TestCase):
         self.assert_nothing_remains()
 
     def test_flags_of_the_environment_are_taken(self):
-        done = self.once("Hello", env={**os.environ, "GLM53_ARGS": "--max-q-size 0 --max-q-size 0"})
+        done = self.once("Hello", env={**os.environ, "GLM53_ARGS": "--mode exact\n--max-q-size 0"})
         self.assertEqual(done.returncode, 2)
         self.assertIn('--max-q-size = "0"', done.stderr)
         done = self.once("Hello", "--max-q-size", "8", env={**os.environ, "GLM53_ARGS": "--max-q-size 0"})

@@ -252,6 +252,7 @@ TEST_F(OtherApi, OneTokenThatIsSampledIsGenerated) {
   EXPECT_EQ(answer["output_ids"], Json::parse("[100]"));
   ASSERT_EQ(worker_->seen().size(), 1u);
   EXPECT_EQ(worker_->seen()[0].sampling.logit_bias.at(3), -100.f);
+  EXPECT_EQ(worker_->seen()[0].sampling.temperature, 0.f) << "the bias alone makes nothing random";
 }
 
 TEST_F(OtherApi, GenerationReportsHashesAndLogprobs) {

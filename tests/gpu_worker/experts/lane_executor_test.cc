@@ -100,7 +100,9 @@ class FakeLane : public CpuLane {
     if (static_cast<int>(random_() % 100) < late_percent_) return {CpuOutcome::kLate};
     return {CpuOutcome::kDone, rows_.data(), 1e-4};
   }
-  void LetGo() override { rows_.clear(); }
+  void LetGo() override {
+    if (!up_) rows_.clear();
+  }
   void set_up(bool up) { up_ = up; }
   int jobs = 0;
 
