@@ -29,6 +29,10 @@ void CostModel::ObserveCpu(double weight, double daemon_seconds, double total_se
   if (total_seconds > 0) Blend(now_.a, total_seconds - daemon_seconds);
 }
 
+void CostModel::ObserveLateCpu(double weight, double seconds, int experts) {
+  ObserveCpu(weight, seconds + experts * now_.t_zc, 0);
+}
+
 void CostModel::ObserveIdleCpu() {
   if (now_.b > start_.b) Blend(now_.b, start_.b, kIdleBlend);
   if (now_.a > start_.a) Blend(now_.a, start_.a, kIdleBlend);

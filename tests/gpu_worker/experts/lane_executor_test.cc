@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <random>
+#include <thread>
 #include <set>
 #include <vector>
 
@@ -254,6 +255,46 @@ TEST(LaneExecutor, ExactModeNeverAsksTheCpu) {
   ASSERT_TRUE(executor.FinishDecode(s.step).ok());
   EXPECT_EQ(lane.jobs, 0);
   EXPECT_TRUE(SameBits(s.out, Truth(home, s)));
+}
+
+// Never done, and says so only at the deadline.
+class LateLane : public CpuLane {
+ public:
+  bool up() const override { return true; }
+  bool Publish(const CpuJob&) override {
+    ++jobs;
+    return true;
+  }
+  CpuResult Wait(Deadline deadline) override {
+    while (!deadline.Passed()) std::this_thread::yield();
+    return {CpuOutcome::kLate};
+  }
+  void LetGo() override {}
+  int jobs = 0;
+};
+
+TEST(LaneExecutor, ALaneThatIsAlwaysLateIsSoonLeftAlone) {
+  const TinyHome tiny({});
+  const HomeView home = tiny.view();
+  LateLane lane;
+  ExecutorOptions options;
+  options.max_slots = 1;
+  options.admission = cache::Admission::kNever;
+  options.ct_a = 0.001;
+  options.ct_b = 0.001;
+  options.ct_tzc = 10;  // so that the first jobs go to the CPU; what is observed replaces all of them
+  options.least_cpu_deadline = std::chrono::milliseconds(20);
+  LaneExecutor executor(home, TestBackend(), options, &lane);
+  std::mt19937 random(9);
+  for (int i = 0; i < 200; ++i) {
+    Step s(home, i % 3, 1, random);
+    ASSERT_TRUE(executor.BeginDecode(s.step).ok());
+    ASSERT_TRUE(executor.FinishDecode(s.step).ok());
+    EXPECT_TRUE(SameBits(s.out, Truth(home, s)));
+  }
+  EXPECT_GT(lane.jobs, 0);
+  EXPECT_LT(lane.jobs, 40);
+  EXPECT_EQ(executor.stats().cpu_timeouts, static_cast<uint64_t>(lane.jobs));
 }
 
 TEST(LaneExecutor, LargeChunksAreStagedOneLayerAhead) {

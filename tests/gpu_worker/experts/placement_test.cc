@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <random>
 
 namespace hearth {
@@ -98,6 +99,71 @@ TEST(CostModel, GoesToWhatIsObservedAndTriesTheLaneAgain) {
   EXPECT_NEAR(model.now().a, 90e-6, 1e-9);
   for (int i = 0; i < 50000; ++i) model.ObserveIdleCpu();
   EXPECT_NEAR(model.now().b, start.b, start.b / 100);
+}
+
+// Decode layers with five misses each, on a CPU lane whose jobs take what is predicted times what `slowdown` draws.
+struct Lanes {
+  static constexpr int kMisses = 5, kLayers = 42 * 300;
+  static constexpr double kZc = 160e-6, kA = 30e-6, kB = 140e-6, kDeadline = 5e-3;
+
+  explicit Lanes(std::function<double(std::mt19937&)> slowdown) : slowdown_(std::move(slowdown)) {}
+
+  // Mean seconds of a layer.
+  double LayerSeconds(CpuLaneMode mode) const {
+    CostConstants start;
+    start.a = kA;
+    start.b = kZc / 2;
+    start.t_zc = kZc;
+    CostModel model(start);
+    std::mt19937 random(7);
+    const std::vector<PlacementInput> experts(kMisses);
+    double sum = 0;
+    for (int layer = 0; layer < kLayers; ++layer) {
+      const std::vector<Source> sources = Place(experts, model.now(), {mode, true});
+      const auto on_cpu = static_cast<int>(std::count(sources.begin(), sources.end(), Source::kCpu));
+      const double gpu = kZc * (kMisses - on_cpu);
+      double cpu = 0;
+      if (on_cpu > 0) {
+        const double daemon = kB * on_cpu * slowdown_(random);
+        cpu = kA + daemon;
+        if (cpu > kDeadline) {
+          model.ObserveLateCpu(on_cpu, kDeadline, on_cpu);
+          cpu = kDeadline + on_cpu * kZc;
+        } else {
+          model.ObserveCpu(on_cpu, daemon, cpu > gpu + 20e-6 ? cpu : 0);
+        }
+      } else {
+        model.ObserveIdleCpu();
+      }
+      if (on_cpu < kMisses) model.ObservePcie(kMisses - on_cpu, gpu);
+      sum += std::max(gpu, cpu);
+    }
+    return sum / kLayers;
+  }
+
+ private:
+  std::function<double(std::mt19937&)> slowdown_;
+};
+
+std::function<double(std::mt19937&)> Outliers(double share, double factor) {
+  return [=](std::mt19937& random) { return std::bernoulli_distribution(share)(random) ? factor : 1.0; };
+}
+
+TEST(Placement, ACalmCpuLaneIsWorthIt) {
+  const Lanes calm(Outliers(0, 1));
+  EXPECT_LT(calm.LayerSeconds(CpuLaneMode::kAuto), 0.6 * calm.LayerSeconds(CpuLaneMode::kNever));
+  const Lanes seldom(Outliers(0.01, 5));
+  EXPECT_LT(seldom.LayerSeconds(CpuLaneMode::kAuto), 0.65 * seldom.LayerSeconds(CpuLaneMode::kNever));
+}
+
+TEST(Placement, AnUnsteadyCpuLaneIsHardlySlowerThanNone) {
+  for (const double share : {0.02, 0.05, 0.1, 0.2, 0.5, 1.0}) {
+    for (const double factor : {1.5, 3.0, 6.0, 12.0, 40.0}) {
+      const Lanes lanes(Outliers(share, factor));
+      const double without = lanes.LayerSeconds(CpuLaneMode::kNever);
+      EXPECT_LE(lanes.LayerSeconds(CpuLaneMode::kAuto), 1.1 * without) << share << " of the jobs take " << factor;
+    }
+  }
 }
 
 }  // namespace
