@@ -43,15 +43,18 @@ Daemon::Attached Daemon::Attach(const AttachRequestSpec& spec) {
     return {FailedPrecondition("cpu_tier serves another worker"), true};
   }
   attachment_.reset();
-  Result<std::unique_ptr<Attachment>> attachment =
-      Attachment::Open(spec, instance_, Kernel(spec.int16_welcome), team_, counters_);
+  const kernels::ExpertKernel& kernel = Kernel(spec.int16_welcome);
+  Result<std::unique_ptr<Attachment>> attachment = Attachment::Open(spec, instance_, kernel, team_, counters_);
   if (!attachment.ok()) {
     Log(LogLevel::kWarning, "attach refused", {{"reason", attachment.status().message()}});
     return {attachment.status()};
   }
   attachment_ = *std::move(attachment);
   Log(LogLevel::kInfo, "attached",
-      {{"home", spec.home_path}, {"kernel", attachment_->kernel()}, {"worker_instance", spec.worker_instance}});
+      {{"home", spec.home_path},
+       {"kernel", kernel.name()},
+       {"variant", kernel.variant()},
+       {"worker_instance", spec.worker_instance}});
   return {Status::Ok()};
 }
 

@@ -59,6 +59,5 @@ const Backend& Avx2Backend();
 bool HostHasAvx2();
 // AVX-512 with BW, DQ, VL, VBMI, VBMI2 and VNNI: what the AVX-512 expert kernels need.
 bool HostHasAvx512();
-bool HostIsAmd();
 
 }  // namespace hearth::kernels

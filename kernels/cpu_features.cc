@@ -21,12 +21,4 @@ bool HostHasAvx512() {
 #endif
 }
 
-bool HostIsAmd() {
-#if defined(__x86_64__)
-  return __builtin_cpu_is("amd");
-#else
-  return false;
-#endif
-}
-
 }  // namespace hearth::kernels

@@ -139,16 +139,17 @@ void Measure(const Options& o, int threads, int bits) {
       const double instructions = threads == 1 ? CountInstructions([&] { run.OneExpert(0); }) / pool.weights() : 0;
       if (o.json) {
         std::printf(
-            "{\"kernel\": \"%s\", \"bits\": %d, \"tokens\": %d, \"threads\": %d, \"gb_per_s\": %.3f, "
+            "{\"kernel\": \"%s\", \"variant\": \"%s\", \"bits\": %d, \"tokens\": %d, \"threads\": %d, \"gb_per_s\": %.3f, "
             "\"gb_per_s_per_thread\": %.3f, \"plain_read_gb_per_s\": %.3f, \"share_of_read\": %.4f, "
             "\"weights_per_clock\": %.3f, \"clock_ghz\": %.3f, \"instructions_per_weight\": %.4f}\n",
-            kernel->name(), bits, tokens, threads, gbs, gbs / threads, plain, gbs / plain, weights / threads / clock,
-            clock, instructions);
+            kernel->name(), kernel->variant(), bits, tokens, threads, gbs, gbs / threads, plain, gbs / plain,
+            weights / threads / clock, clock, instructions);
       } else {
         std::printf("%-13s K=%d tokens %2d threads %3d  %7.2f GB/s  %6.2f per thread  plain read %7.2f  share %5.1f %%",
                     kernel->name(), bits, tokens, threads, gbs, gbs / threads, plain, 100 * gbs / plain);
         std::printf("  %5.2f weights per clock at %.2f GHz", weights / threads / clock, clock);
         if (instructions > 0) std::printf("  %.3f instructions per weight", instructions);
+        if (kernel->variant()[0] != 0) std::printf("  (%s)", kernel->variant());
         std::printf("\n");
       }
       std::fflush(stdout);

@@ -11,7 +11,9 @@ using Int16Sums = void(const MatrixView& w, Dim strip, const void* x, Dim stride
 constexpr Dim kInt16SharedRows = 8;
 
 Int16Sums Int16SumsRef;
+// Two states in a lane of 32 bits, and one.
 Int16Sums Int16SumsAvx2;
+Int16Sums Int16SumsAvx2Wide;
 // AVX-512 with BW, VL, VBMI, VBMI2 and VNNI. One for processors that shift bits by the shuffle unit beside two
 // multipliers (Intel), one for those where that shuffle shares the multipliers' ports (AMD).
 Int16Sums Int16SumsAvx512Shuffle;

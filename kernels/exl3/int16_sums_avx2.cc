@@ -1,4 +1,4 @@
-#include "kernels/exl3/int16_sums_impl.h"
+#include "kernels/exl3/int16_words_avx2.h"
 
 namespace hearth::kernels {
 namespace {
@@ -9,18 +9,15 @@ struct Avx2Lanes {
 
   template <uint32_t K>
   struct Stream {
-    // The words of the pairs, and the same bit strings cut 16 bits earlier: any window of 16 bits lies inside one lane
-    // of one of the two.
     Vec word[K], early[K];
 
     explicit HEARTH_INLINE Stream(const uint32_t* tile) {
       Vec turned[K];
       for (uint32_t m = 0; m < K; ++m) {
-        word[m] = _mm256_load_si256(reinterpret_cast<const __m256i*>(tile + 8 * m));
+        word[m] = LoadWords(tile, m);
         turned[m] = SwapHalves(word[m]);
       }
-      // The string is circular: before pair c comes the last word of pair c-1, before pair 0 that of pair 7.
-      Vec previous = _mm256_permutevar8x32_epi32(turned[K - 1], _mm256_setr_epi32(7, 0, 1, 2, 3, 4, 5, 6));
+      Vec previous = NextPair(turned[K - 1]);
       for (uint32_t m = 0; m < K; ++m) {
         early[m] = Halves(turned[m], previous);
         previous = turned[m];
@@ -29,16 +26,12 @@ struct Avx2Lanes {
 
     template <uint32_t kStep, bool kHigh>
     HEARTH_INLINE Vec Window() const {
-      constexpr uint32_t kEnd = (kStep + 1) * K;
-      constexpr uint32_t kWord = (kEnd - 1) / 32;
-      constexpr uint32_t kAfter = 32 * (kWord + 1) - kEnd;  // bits of the word behind the window
-      constexpr bool kEarly = kAfter > 16;
-      constexpr int kShift = kEarly ? kAfter - 16 : kAfter;
-      const Vec lanes = kEarly ? early[kWord] : word[kWord];
+      constexpr StatePlace kPlace = PlaceOfStep<K>(kStep);
+      const Vec lanes = kPlace.early ? early[kPlace.word] : word[kPlace.word];
       if constexpr (kHigh) {
-        return kShift == 16 ? lanes : _mm256_slli_epi32(lanes, 16 - kShift);
+        return kPlace.shift == 16 ? lanes : _mm256_slli_epi32(lanes, 16 - kPlace.shift);
       } else {
-        return kShift == 0 ? lanes : _mm256_srli_epi32(lanes, kShift);
+        return kPlace.shift == 0 ? lanes : _mm256_srli_epi32(lanes, kPlace.shift);
       }
     }
 
@@ -49,11 +42,6 @@ struct Avx2Lanes {
     }
   };
 
-  static HEARTH_INLINE Vec SwapHalves(Vec v) {
-    return _mm256_shuffle_epi8(
-        v, _mm256_set_epi64x(0x0D0C0F0E09080B0A, 0x0504070601000302, 0x0D0C0F0E09080B0A, 0x0504070601000302));
-  }
-  static HEARTH_INLINE Vec Halves(Vec low, Vec high) { return _mm256_blend_epi16(low, high, 0xAA); }
   static HEARTH_INLINE Vec Set16(int v) { return _mm256_set1_epi16(static_cast<short>(v)); }
   static HEARTH_INLINE Vec Set32(int v) { return _mm256_set1_epi32(v); }
   static HEARTH_INLINE Vec Broadcast32(const void* p) { return _mm256_set1_epi32(*static_cast<const int*>(p)); }

@@ -35,11 +35,17 @@ void SwigluRowRef(const float* gate, const float* up, Dim n, float limit, float*
   for (Dim i = 0; i < n; ++i) out[i] = SwigluReal(gate[i], up[i], limit);
 }
 
-constexpr Int16ExpertOps kRefOps = {"ref-int16",      ref::RotateInput,  QuantizeBlockRef, Int16SumsRef,
+constexpr Int16ExpertOps kRefOps = {"ref-int16",      ref::RotateInput,  QuantizeBlockRef, {"", Int16SumsRef},
                                     ref::FinishStrip, ref::StripProduct, SwigluRowRef};
 
-constexpr Int16ExpertOps Avx2Ops(const char* name, Int16Sums* sums) {
-  return {name, avx2::RotateInput, avx2::QuantizeBlock, sums, avx2::FinishStrip, avx2::StripProduct, avx2::SwigluRow};
+Int16ExpertOps Avx2Ops(const char* name, std::span<const Int16SumsVariant> sums) {
+  return {name,
+          avx2::RotateInput,
+          avx2::QuantizeBlock,
+          QuickestInt16Sums(sums),
+          avx2::FinishStrip,
+          avx2::StripProduct,
+          avx2::SwigluRow};
 }
 
 }  // namespace
@@ -60,12 +66,21 @@ const char* Name(ExpertIsa isa) {
 }
 
 const ExpertKernel& GetExpertKernel(ExpertIsa isa, ExpertArithmetic arithmetic) {
-  static const Fp32Expert ref_fp32("ref-fp32", ref::ExpertUnit), avx2_fp32("avx2-fp32", avx2::ExpertUnit);
-  static const Int16Expert ref_int16(kRefOps), avx2_int16(Avx2Ops("avx2-int16", Int16SumsAvx2)),
-      avx512_int16(Avx2Ops("avx512-int16", HostIsAmd() ? Int16SumsAvx512Shift : Int16SumsAvx512Shuffle));
-  if (arithmetic == ExpertArithmetic::kFp32) return isa == ExpertIsa::kRef ? ref_fp32 : avx2_fp32;
-  if (isa == ExpertIsa::kAvx512) return avx512_int16;
-  return isa == ExpertIsa::kAvx2 ? avx2_int16 : ref_int16;
+  if (arithmetic == ExpertArithmetic::kFp32) {
+    static const Fp32Expert ref("ref-fp32", ref::ExpertUnit), avx2("avx2-fp32", avx2::ExpertUnit);
+    return isa == ExpertIsa::kRef ? ref : avx2;
+  }
+  // Each when it is first asked for: choosing its variant runs its instructions.
+  if (isa == ExpertIsa::kAvx512) {
+    static const Int16Expert avx512(Avx2Ops("avx512-int16", kAvx512Int16Sums));
+    return avx512;
+  }
+  if (isa == ExpertIsa::kAvx2) {
+    static const Int16Expert avx2(Avx2Ops("avx2-int16", kAvx2Int16Sums));
+    return avx2;
+  }
+  static const Int16Expert ref(kRefOps);
+  return ref;
 }
 
 }  // namespace hearth::kernels

@@ -19,6 +19,8 @@ class ExpertKernel {
  public:
   virtual ~ExpertKernel() = default;
   virtual const char* name() const = 0;
+  // Which of several forms of the same bits was the quickest here; empty where there is one.
+  virtual const char* variant() const { return ""; }
   virtual Dim ScratchBytes(const MlpView& expert, Dim picks) const = 0;
   virtual Dim Units(const MlpView& expert, Dim picks, ExpertPhase phase) const = 0;
   virtual void Run(const ExpertFfnArgs& args, ExpertPhase phase, Dim unit, void* scratch) const = 0;

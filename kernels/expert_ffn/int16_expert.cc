@@ -134,7 +134,7 @@ void Int16Expert::Product(const MatrixView& w, Dim strip, const std::byte* rows,
     std::fill_n(y + r * kStripColumns, kStripColumns,
                 Rest(Int16Row(rows + r * stride, w.in_padded), w.in_padded / kInt16Block));
   }
-  ops_.sums(w, strip, rows, stride, count, y);
+  ops_.sums.sums(w, strip, rows, stride, count, y);
   ops_.finish(w, strip, count, y);
 }
 

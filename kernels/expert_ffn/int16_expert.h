@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/exl3/int16_sums.h"
+#include "kernels/exl3/int16_sums_choice.h"
 #include "kernels/expert_ffn/expert_kernel.h"
 
 namespace hearth::kernels {
@@ -10,7 +10,7 @@ struct Int16ExpertOps {
   const char* name;
   void (*rotate)(const MatrixView&, const float* x, float* rotated);
   void (*quantize)(const float* x, int16_t* values, float* scale, int32_t* start);
-  Int16Sums* sums;
+  Int16SumsVariant sums;
   void (*finish)(const MatrixView&, Dim strip, Dim rows, float* y);
   // Of matrices that have no int16 form.
   void (*product)(const MatrixView&, Dim strip, const float* rotated, Dim stride, Dim rows, float* y);
@@ -24,6 +24,7 @@ class Int16Expert final : public ExpertKernel {
   explicit Int16Expert(const Int16ExpertOps& ops) : ops_(ops) {}
 
   const char* name() const override { return ops_.name; }
+  const char* variant() const override { return ops_.sums.name; }
   Dim ScratchBytes(const MlpView& expert, Dim picks) const override;
   Dim Units(const MlpView& expert, Dim picks, ExpertPhase phase) const override;
   void Run(const ExpertFfnArgs& args, ExpertPhase phase, Dim unit, void* scratch) const override;

@@ -1,7 +1,8 @@
-#include "kernels/exl3/int16_sums.h"
+#include "kernels/exl3/int16_sums_choice.h"
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -15,18 +16,10 @@
 namespace hearth::kernels {
 namespace {
 
-struct Named {
-  const char* name;
-  Int16Sums* sums;
-};
-
-std::vector<Named> FastSums() {
-  std::vector<Named> out;
-  if (HostHasAvx2()) out.push_back({"avx2", Int16SumsAvx2});
-  if (HostHasAvx512()) {
-    out.push_back({"avx512 by shuffles", Int16SumsAvx512Shuffle});
-    out.push_back({"avx512 by shifts", Int16SumsAvx512Shift});
-  }
+std::vector<Int16SumsVariant> FastSums() {
+  std::vector<Int16SumsVariant> out;
+  if (HostHasAvx2()) out.assign(kAvx2Int16Sums.begin(), kAvx2Int16Sums.end());
+  if (HostHasAvx512()) out.insert(out.end(), kAvx512Int16Sums.begin(), kAvx512Int16Sums.end());
   return out;
 }
 
@@ -54,7 +47,7 @@ TEST(Int16Sums, AllInstructionSetsGiveTheBitsOfThePlainLoops) {
   for (uint32_t bits = 1; bits <= 8; ++bits) {
     const auto matrix =
         testing::TestMatrix::Random({.in = kIn, .out = kOut, .bits = bits, .codebook = Codebook::kMul1}, rng);
-    for (const Named& fast : FastSums()) {
+    for (const Int16SumsVariant& fast : FastSums()) {
       for (const Dim rows : {1, 2, 3, 4, 5, 6, 7, 8, 9}) {
         for (Dim strip = 0; strip < kOut / kStripColumns; ++strip) {
           alignas(64) float want[9 * kStripColumns], got[9 * kStripColumns];
@@ -80,7 +73,7 @@ TEST(Int16Sums, ExtremeValuesDoNotOverflow) {
     if (sum > most) most = sum, most_byte = static_cast<uint8_t>(b);
     if (sum < least) least = sum, least_byte = static_cast<uint8_t>(b);
   }
-  std::vector<Named> all = FastSums();
+  std::vector<Int16SumsVariant> all = FastSums();
   all.push_back({"ref", Int16SumsRef});
   for (const auto& [byte, sum] : {std::pair{most_byte, most}, std::pair{least_byte, least}}) {
     alignas(64) uint8_t words[128 * 128];
@@ -99,7 +92,7 @@ TEST(Int16Sums, ExtremeValuesDoNotOverflow) {
       QuantizeBlockRef(x, row.values, row.scales, row.starts);
       ASSERT_EQ(row.values[5], sign * kInt16Largest);
       row.scales[0] = 1;
-      for (const Named& any : all) {
+      for (const Int16SumsVariant& any : all) {
         alignas(64) float y[kStripColumns] = {};
         any.sums(w, 0, memory, sizeof memory, 1, y);
         EXPECT_EQ(y[0], static_cast<float>(int64_t{sign} * kInt16Largest * 128 * (sum - 510))) << any.name;
@@ -146,6 +139,22 @@ TEST(Int16Row, Avx2GivesTheSameBitsForAnyNumbers) {
     ASSERT_EQ(std::memcmp(want, got, sizeof want), 0) << round;
     ASSERT_EQ(std::memcmp(&want_scale, &got_scale, 4), 0) << round << ": " << want_scale << " " << got_scale;
     ASSERT_EQ(want_start, got_start) << round;
+  }
+}
+
+void NeverReturnsInTime(const MatrixView& w, Dim strip, const void* x, Dim stride, Dim rows, float* sums) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(1);
+  while (std::chrono::steady_clock::now() < until) {
+  }
+  Int16SumsRef(w, strip, x, stride, rows, sums);
+}
+
+TEST(Int16Sums, TheQuickestIsChosenWhereverItStands) {
+  const Int16SumsVariant slow = {"slow", NeverReturnsInTime};
+  if (!HostHasAvx2()) GTEST_SKIP() << "this processor has no AVX2";
+  for (const Int16SumsVariant& fast : kAvx2Int16Sums) {
+    EXPECT_STREQ(QuickestInt16Sums(std::vector{slow, fast}).name, fast.name);
+    EXPECT_STREQ(QuickestInt16Sums(std::vector{fast, slow, slow}).name, fast.name);
   }
 }
 
