@@ -15,9 +15,10 @@ Int16Sums Int16SumsRef;
 Int16Sums Int16SumsAvx2;
 Int16Sums Int16SumsAvx2Wide;
 // AVX-512 with BW, VL, VBMI, VBMI2 and VNNI. One for processors that shift bits by the shuffle unit beside two
-// multipliers (Intel), one for those where that shuffle shares the multipliers' ports (AMD).
+// multipliers (Intel), two for those where that shuffle shares the multipliers' ports (AMD).
 Int16Sums Int16SumsAvx512Shuffle;
 Int16Sums Int16SumsAvx512Shift;
+Int16Sums Int16SumsAvx512ShiftMask;
 
 inline __attribute__((always_inline)) const uint32_t* Exl3StripWords(const MatrixView& w, Dim strip) {
   return static_cast<const uint32_t*>(w.data) + strip * (w.in_padded / kTile) * 64 * w.bits;

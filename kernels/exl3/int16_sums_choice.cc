@@ -11,7 +11,9 @@ namespace {
 
 constexpr Int16SumsVariant kAvx2[] = {{"two states in a lane", Int16SumsAvx2},
                                       {"one state in a lane", Int16SumsAvx2Wide}};
-constexpr Int16SumsVariant kAvx512[] = {{"by shuffles", Int16SumsAvx512Shuffle}, {"by shifts", Int16SumsAvx512Shift}};
+constexpr Int16SumsVariant kAvx512[] = {{"by shuffles", Int16SumsAvx512Shuffle},
+                                        {"by shifts", Int16SumsAvx512Shift},
+                                        {"by shifts and masks", Int16SumsAvx512ShiftMask}};
 
 // One strip at the bits that experts mostly have, small enough for the second-level cache: what is compared are
 // instructions, not memory.

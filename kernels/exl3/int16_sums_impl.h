@@ -21,6 +21,22 @@ namespace hearth::kernels {
 constexpr Dim kBlockTiles = kInt16Block / kTile;
 constexpr Dim kInt16Ahead = 8192;  // bytes that a strip is prefetched ahead: it is one sequential run
 
+// Where the 16 bits of a step lie: `shift` bits above the end of a lane of the words, or of the words cut 16 bits
+// earlier. Any window of 16 bits lies inside one lane of one of the two.
+struct StatePlace {
+  uint32_t word = 0;
+  bool early = false;
+  int shift = 0;
+};
+
+template <uint32_t K>
+constexpr StatePlace PlaceOfStep(uint32_t step) {
+  const uint32_t end = (step + 1) * K;
+  const uint32_t word = (end - 1) / 32;
+  const auto after = static_cast<int>(32 * (word + 1) - end);  // bits of the word behind the window
+  return {word, after > 16, after > 16 ? after - 16 : after};
+}
+
 // S, the byte sum of state * 0x83DCD12D, in every 16 bits.
 template <typename V>
 HEARTH_INLINE typename V::Vec ByteSums(typename V::Vec states) {

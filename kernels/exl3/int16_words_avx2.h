@@ -6,22 +6,6 @@
 
 namespace hearth::kernels {
 
-// Where the 16 bits of a step lie: `shift` bits above the end of a lane of the words, or of the words cut 16 bits
-// earlier. Any window of 16 bits lies inside one lane of one of the two.
-struct StatePlace {
-  uint32_t word = 0;
-  bool early = false;
-  int shift = 0;
-};
-
-template <uint32_t K>
-constexpr StatePlace PlaceOfStep(uint32_t step) {
-  const uint32_t end = (step + 1) * K;
-  const uint32_t word = (end - 1) / 32;
-  const auto after = static_cast<int>(32 * (word + 1) - end);  // bits of the word behind the window
-  return {word, after > 16, after > 16 ? after - 16 : after};
-}
-
 HEARTH_INLINE __m256i LoadWords(const uint32_t* tile, uint32_t word) {
   return _mm256_load_si256(reinterpret_cast<const __m256i*>(tile + 8 * word));
 }
