@@ -79,7 +79,7 @@ std::optional<HttpResponse> CleanHead(std::string& head, bool& expects_continue)
         return ErrorResponse(400, "a header line is not NAME: VALUE", "malformed_request");
       }
       if (EqualsIgnoreCase(name, "Host")) {
-        if (has_host) return ErrorResponse(400, "the head names two hosts", "malformed_request");
+        if (has_host) return ErrorResponse(400, "the head has two Host lines; send one", "malformed_request");
         has_host = true;
       }
       if (EqualsIgnoreCase(name, "Expect")) {

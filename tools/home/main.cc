@@ -21,7 +21,8 @@ constexpr const char* kHelp = R"(hearth-home: expert homes in shared memory
   hearth-home [--home-dir DIR] drop [--force] NAME .. | --all
 
 NAME is a fingerprint or the beginning of one, of a home in DIR, or a path: what has a slash, in any folder. DIR is
-/run/hearth when it can be written, else /dev/shm; a worker adopts a home that it finds there. Exit codes: 0 fine, 1 a home is damaged or in use, 2 a wrong command line.
+/run/hearth when it can be written, else /dev/shm; a worker adopts a home that it finds there.
+Exit codes: 0 fine, 1 a home is damaged or in use, 2 a wrong command line.
 )";
 
 struct Arguments {
