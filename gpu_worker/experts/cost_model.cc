@@ -8,6 +8,9 @@ namespace {
 constexpr double kBlend = 1.0 / 16;
 constexpr double kIdleBlend = 1.0 / 4096;
 constexpr double kLeast = 1e-7;
+// A late job counts for no more than this many of what is expected: where deadlines are long, one of them would bar the
+// lane for thousands of layers.
+constexpr double kMostLate = 32;
 
 void Blend(double& value, double observed, double blend = kBlend) {
   value += blend * (std::max(observed, kLeast) - value);
@@ -30,7 +33,9 @@ void CostModel::ObserveCpu(double weight, double daemon_seconds, double total_se
 }
 
 void CostModel::ObserveLateCpu(double weight, double seconds, int experts) {
-  ObserveCpu(weight, seconds + experts * now_.t_zc, 0);
+  if (weight <= 0) return;
+  const double cost = (seconds - now_.a + experts * now_.t_zc) / weight;
+  Blend(now_.b, std::min(cost, kMostLate * now_.b));
 }
 
 void CostModel::ObserveIdleCpu() {

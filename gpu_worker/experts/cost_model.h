@@ -29,7 +29,7 @@ class CostModel {
   void ObservePcie(int experts, double seconds);
   // `daemon_seconds`: what the daemon says it took. `total_seconds`: from publishing to the done flag, 0 when unknown.
   void ObserveCpu(double weight, double daemon_seconds, double total_seconds);
-  // A job given up after `seconds`, whose `experts` then had to cross PCIe after all: that is what it cost.
+  // A job given up after `seconds`, whose `experts` the GPU then had to compute after all, across PCIe as a rule.
   void ObserveLateCpu(double weight, double seconds, int experts);
   // A step that could have used the CPU lane and did not. A bad spell must not bar the lane for ever: b slowly falls
   // back towards its start, so the lane is tried again.

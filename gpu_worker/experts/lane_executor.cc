@@ -280,8 +280,10 @@ void LaneExecutor::FinishCpu(const MoeStep& step) {
   stats_.cpu_experts.Add(cpu_experts_.size());
   if (result.outcome != CpuOutcome::kDone) {
     stats_.cpu_timeouts.Add(1);
-    const double given_up_after = std::chrono::duration<double>(now - published_at_).count();
-    cost_.ObserveLateCpu(cpu_weight_, given_up_after, static_cast<int>(cpu_experts_.size()));
+    if (result.outcome == CpuOutcome::kLate) {  // a dead daemon says nothing about the speed of the next
+      const double given_up_after = std::chrono::duration<double>(now - published_at_).count();
+      cost_.ObserveLateCpu(cpu_weight_, given_up_after, static_cast<int>(cpu_experts_.size()));
+    }
     RunLate(step);
     return;
   }

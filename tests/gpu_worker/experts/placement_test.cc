@@ -104,9 +104,10 @@ TEST(CostModel, GoesToWhatIsObservedAndTriesTheLaneAgain) {
 // Decode layers with five misses each, on a CPU lane whose jobs take what is predicted times what `slowdown` draws.
 struct Lanes {
   static constexpr int kMisses = 5, kLayers = 42 * 300;
-  static constexpr double kZc = 160e-6, kA = 30e-6, kB = 140e-6, kDeadline = 5e-3;
+  static constexpr double kZc = 160e-6, kA = 30e-6, kB = 140e-6;
 
-  explicit Lanes(std::function<double(std::mt19937&)> slowdown) : slowdown_(std::move(slowdown)) {}
+  Lanes(double deadline, std::function<double(std::mt19937&)> slowdown)
+      : deadline_(deadline), slowdown_(std::move(slowdown)) {}
 
   // Mean seconds of a layer.
   double LayerSeconds(CpuLaneMode mode) const {
@@ -126,9 +127,9 @@ struct Lanes {
       if (on_cpu > 0) {
         const double daemon = kB * on_cpu * slowdown_(random);
         cpu = kA + daemon;
-        if (cpu > kDeadline) {
-          model.ObserveLateCpu(on_cpu, kDeadline, on_cpu);
-          cpu = kDeadline + on_cpu * kZc;
+        if (cpu > deadline_) {
+          model.ObserveLateCpu(on_cpu, deadline_, on_cpu);
+          cpu = deadline_ + on_cpu * kZc;
         } else {
           model.ObserveCpu(on_cpu, daemon, cpu > gpu + 20e-6 ? cpu : 0);
         }
@@ -142,6 +143,7 @@ struct Lanes {
   }
 
  private:
+  double deadline_;
   std::function<double(std::mt19937&)> slowdown_;
 };
 
@@ -149,21 +151,42 @@ std::function<double(std::mt19937&)> Outliers(double share, double factor) {
   return [=](std::mt19937& random) { return std::bernoulli_distribution(share)(random) ? factor : 1.0; };
 }
 
-TEST(Placement, ACalmCpuLaneIsWorthIt) {
-  const Lanes calm(Outliers(0, 1));
-  EXPECT_LT(calm.LayerSeconds(CpuLaneMode::kAuto), 0.6 * calm.LayerSeconds(CpuLaneMode::kNever));
-  const Lanes seldom(Outliers(0.01, 5));
-  EXPECT_LT(seldom.LayerSeconds(CpuLaneMode::kAuto), 0.65 * seldom.LayerSeconds(CpuLaneMode::kNever));
+// Of large hosts and of small ones, see CpuBudget.
+constexpr double kDeadlines[] = {5e-3, 50e-3};
+
+TEST(Placement, ACpuLaneThatIsSeldomLateIsWorthIt) {
+  for (const double deadline : kDeadlines) {
+    const auto share = [=](std::function<double(std::mt19937&)> slowdown) {
+      const Lanes lanes(deadline, std::move(slowdown));
+      return lanes.LayerSeconds(CpuLaneMode::kAuto) / lanes.LayerSeconds(CpuLaneMode::kNever);
+    };
+    EXPECT_LT(share(Outliers(0, 1)), 0.6) << deadline;
+    EXPECT_LT(share(Outliers(0.01, 5)), 0.65) << deadline;
+    EXPECT_LT(share(Outliers(0.001, 1000)), 0.72) << deadline;
+  }
 }
 
 TEST(Placement, AnUnsteadyCpuLaneIsHardlySlowerThanNone) {
-  for (const double share : {0.02, 0.05, 0.1, 0.2, 0.5, 1.0}) {
-    for (const double factor : {1.5, 3.0, 6.0, 12.0, 40.0}) {
-      const Lanes lanes(Outliers(share, factor));
-      const double without = lanes.LayerSeconds(CpuLaneMode::kNever);
-      EXPECT_LE(lanes.LayerSeconds(CpuLaneMode::kAuto), 1.1 * without) << share << " of the jobs take " << factor;
+  for (const double deadline : kDeadlines) {
+    for (const double share : {0.02, 0.05, 0.1, 0.2, 0.5, 1.0}) {
+      for (const double factor : {1.5, 3.0, 6.0, 12.0, 40.0, 1000.0}) {
+        const Lanes lanes(deadline, Outliers(share, factor));
+        const double without = lanes.LayerSeconds(CpuLaneMode::kNever);
+        EXPECT_LE(lanes.LayerSeconds(CpuLaneMode::kAuto), 1.15 * without)
+            << share << " of the jobs take " << factor << " times as long, deadline " << deadline;
+      }
     }
   }
+}
+
+TEST(CostModel, ALateJobCountsWithWhatFollowsItAndNotForEver) {
+  const CostConstants start;
+  CostModel model(start);
+  model.ObserveLateCpu(2, 1e-3, 2);
+  EXPECT_NEAR(model.now().b, start.b + ((1e-3 - start.a + 2 * start.t_zc) / 2 - start.b) / 16, 1e-12);
+  CostModel another(start);
+  another.ObserveLateCpu(2, 10, 2);
+  EXPECT_NEAR(another.now().b, start.b * (1 + 31.0 / 16), 1e-12);
 }
 
 }  // namespace
