@@ -6,11 +6,9 @@ namespace hearth {
 namespace {
 
 constexpr double kBlend = 1.0 / 16;
+constexpr double kLateBlend = 1.0 / 256;  // late jobs are rare and dear
 constexpr double kIdleBlend = 1.0 / 4096;
 constexpr double kLeast = 1e-7;
-// A late job counts for no more than this many of what is expected: where deadlines are long, one of them would bar the
-// lane for thousands of layers.
-constexpr double kMostLate = 32;
 
 void Blend(double& value, double observed, double blend = kBlend) {
   value += blend * (std::max(observed, kLeast) - value);
@@ -28,19 +26,20 @@ void CostModel::ObservePcie(int experts, double seconds) {
 
 void CostModel::ObserveCpu(double weight, double daemon_seconds, double total_seconds) {
   if (weight <= 0) return;
+  Blend(now_.late, 0, kLateBlend);
   Blend(now_.b, daemon_seconds / weight);
   if (total_seconds > 0) Blend(now_.a, total_seconds - daemon_seconds);
 }
 
 void CostModel::ObserveLateCpu(double weight, double seconds, int experts) {
   if (weight <= 0) return;
-  const double cost = (seconds - now_.a + experts * now_.t_zc) / weight;
-  Blend(now_.b, std::min(cost, kMostLate * now_.b));
+  Blend(now_.late, seconds + experts * now_.t_zc - CpuSeconds(now_, weight), kLateBlend);
 }
 
 void CostModel::ObserveIdleCpu() {
   if (now_.b > start_.b) Blend(now_.b, start_.b, kIdleBlend);
   if (now_.a > start_.a) Blend(now_.a, start_.a, kIdleBlend);
+  Blend(now_.late, 0, kIdleBlend);
 }
 
 }  // namespace hearth

@@ -41,7 +41,7 @@ std::vector<Source> Place(std::span<const PlacementInput> experts, const CostCon
   for (size_t n = 1; n <= candidates.size(); ++n) {
     weight += CpuWeight(cost, experts[candidates[n - 1]].picks);
     const double gpu = hits * cost.t_hit + static_cast<double>(misses - n) * cost.t_zc;
-    const double time = std::max(gpu, CpuSeconds(cost, weight));
+    const double time = std::max(gpu, CpuSeconds(cost, weight)) + cost.late;
     if (time < best_time) {
       best_time = time;
       best = n;

@@ -179,14 +179,32 @@ TEST(Placement, AnUnsteadyCpuLaneIsHardlySlowerThanNone) {
   }
 }
 
-TEST(CostModel, ALateJobCountsWithWhatFollowsItAndNotForEver) {
+TEST(CostModel, ALateJobAddsToEveryJobAndIsForgotten) {
   const CostConstants start;
   CostModel model(start);
-  model.ObserveLateCpu(2, 1e-3, 2);
-  EXPECT_NEAR(model.now().b, start.b + ((1e-3 - start.a + 2 * start.t_zc) / 2 - start.b) / 16, 1e-12);
-  CostModel another(start);
-  another.ObserveLateCpu(2, 10, 2);
-  EXPECT_NEAR(another.now().b, start.b * (1 + 31.0 / 16), 1e-12);
+  model.ObserveLateCpu(2, 5e-3, 2);
+  EXPECT_EQ(model.now().b, start.b) << "it says nothing about the others";
+  EXPECT_NEAR(model.now().late, (5e-3 + 2 * start.t_zc - start.a - 2 * start.b) / 256, 1e-12);
+  for (int i = 0; i < 2000; ++i) model.ObserveCpu(2, 2 * start.b, 0);
+  EXPECT_LT(model.now().late, 1e-6);
+  for (int i = 0; i < 100; ++i) model.ObserveLateCpu(2, 5e-3, 2);
+  EXPECT_GT(model.now().late, 1e-3);
+  for (int i = 0; i < 50000; ++i) model.ObserveIdleCpu();
+  EXPECT_LT(model.now().late, 1e-6);
+}
+
+TEST(Placement, WhatLateJobsCostIsWeighedAgainstWhatTheLaneSaves) {
+  const std::vector<PlacementInput> experts(4);
+  CostConstants c{.t_hit = 20e-6, .t_zc = 200e-6, .a = 50e-6, .b = 100e-6};
+  const auto on_cpu = [&] {
+    const std::vector<Source> sources = Place(experts, c, {CpuLaneMode::kAuto, true});
+    return std::count(sources.begin(), sources.end(), Source::kCpu);
+  };
+  EXPECT_EQ(on_cpu(), 3);  // 350 microseconds instead of 800
+  c.late = 440e-6;
+  EXPECT_EQ(on_cpu(), 3);
+  c.late = 460e-6;
+  EXPECT_EQ(on_cpu(), 0);
 }
 
 }  // namespace
