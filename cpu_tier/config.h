@@ -43,8 +43,10 @@ struct CpuTierConfig {
           isa);
     visit(OptionSpec{.flag = "--kernel",
                      .help = "arithmetic of the experts: fp32, int16 activations, or auto: int16 for a worker on a "
-                             "GPU, fp32 for one on the host, which computes the same bits itself",
-                     .allowed = {"auto", "fp32", "int16"}},
+                             "GPU, fp32 for one on the host, which computes the same bits itself; int16 with a name "
+                             "forces one of the instruction set's variants, which otherwise the quickest is of",
+                     .allowed = {"auto", "fp32", "int16", "int16:one-state", "int16:two-state", "int16:shift",
+                                 "int16:shift-mask", "int16:shuffle"}},
           kernel);
     visit(OptionSpec{.flag = "--log-level",
                      .help = "least level that is logged",

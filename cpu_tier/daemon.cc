@@ -17,7 +17,7 @@ SelfTestReport TestKernels(const KernelChoice& choice, ThreadTeam& team) {
   SelfTestReport worst;
   worst.passed = true;
   for (const kernels::ExpertArithmetic arithmetic : choice.Possible()) {
-    const SelfTestReport report = RunSelfTest(kernels::GetExpertKernel(choice.isa, arithmetic), arithmetic, team);
+    const SelfTestReport report = RunSelfTest(choice.Kernel(arithmetic), arithmetic, team);
     if (report.worst_relative_error < worst.worst_relative_error && report.passed) continue;
     if (!worst.passed && report.passed) continue;
     worst = report;
@@ -79,7 +79,7 @@ std::string Daemon::kernel() {
 }
 
 const kernels::ExpertKernel& Daemon::Kernel(bool int16_welcome) const {
-  return kernels::GetExpertKernel(kernels_.isa, kernels_.For(int16_welcome));
+  return kernels_.Kernel(kernels_.For(int16_welcome));
 }
 
 SelfTestReport Daemon::RunSelfTest() {

@@ -14,8 +14,12 @@ using kernels::ExpertIsa;
 KernelChoice ChooseKernels(const std::string& isa, const std::string& kernel) {
   KernelChoice choice;
   if (kernel == "fp32") choice.forced = ExpertArithmetic::kFp32;
-  if (kernel == "int16") choice.forced = ExpertArithmetic::kInt16;
-  if (isa == "ref") return choice;
+  if (kernel.rfind("int16", 0) == 0) choice.forced = ExpertArithmetic::kInt16;
+  if (isa == "ref") {
+    if (kernel.find(':') != std::string::npos)
+      throw StartupError("--kernel is " + kernel + ", but --isa ref has no variants");
+    return choice;
+  }
   if (!kernels::HostHas(ExpertIsa::kAvx2)) {
     throw StartupError("this CPU lacks AVX2, FMA or F16C, which cpu_tier needs; run the worker without it");
   }
@@ -24,6 +28,16 @@ KernelChoice ChooseKernels(const std::string& isa, const std::string& kernel) {
         "--isa is avx512, but this CPU lacks AVX-512 BW, DQ, VL, VBMI, VBMI2 or VNNI; use --isa avx2 or auto");
   }
   choice.isa = isa == "avx2" ? ExpertIsa::kAvx2 : kernels::HostExpertIsa();
+  if (const size_t colon = kernel.find(':'); colon != std::string::npos) {
+    choice.variant = kernel.substr(colon + 1);
+    std::string known;
+    for (const std::string& name : kernels::Int16Variants(choice.isa)) {
+      if (name == choice.variant) return choice;
+      known += (known.empty() ? "" : ", ") + name;
+    }
+    throw StartupError("--kernel is " + kernel + ", but the variants of " + kernels::Name(choice.isa) + " are " +
+                       known);
+  }
   return choice;
 }
 

@@ -12,11 +12,15 @@ namespace hearth {
 struct KernelChoice {
   kernels::ExpertIsa isa = kernels::ExpertIsa::kRef;
   std::optional<kernels::ExpertArithmetic> forced;  // none: what the attached worker wants
+  std::string variant;                              // of the int16 kernel; empty: the quickest here
 
   // A worker on the host computes experts in fp32 itself and must get the same bits; one on a GPU rounds differently
   // anyway and is better served by the faster int16.
   kernels::ExpertArithmetic For(bool int16_welcome) const {
     return forced.value_or(int16_welcome ? kernels::ExpertArithmetic::kInt16 : kernels::ExpertArithmetic::kFp32);
+  }
+  const kernels::ExpertKernel& Kernel(kernels::ExpertArithmetic arithmetic) const {
+    return kernels::GetExpertKernel(isa, arithmetic, variant);
   }
   // What may be asked of this daemon, each once.
   std::vector<kernels::ExpertArithmetic> Possible() const {
@@ -25,7 +29,8 @@ struct KernelChoice {
   }
 };
 
-// Values of --isa and --kernel. Throws StartupError for an instruction set that this CPU lacks.
+// Values of --isa and --kernel. Throws StartupError for an instruction set that this CPU lacks, or a variant that the
+// instruction set does not have.
 KernelChoice ChooseKernels(const std::string& isa, const std::string& kernel);
 
 }  // namespace hearth

@@ -17,7 +17,8 @@
 //   expert_bench [--threads N[,N..]] [--cpus LIST] [--bits K[,K..]] [--tokens M[,M..]] [--isa NAME[,NAME..]]
 //                [--hidden N] [--width N] [--mb-per-thread N] [--repeats N] [--json]
 // Each thread computes experts of its own, so nothing but the memory is shared. One thread is measured in its own CPU
-// time, several in wall time. GB/s are bytes of packed weights.
+// time, several in wall time. GB/s are bytes of packed weights. Without --isa every variant of every kernel is
+// measured; "chosen" is the one that cpu_tier would take here.
 
 namespace hearth::bench {
 namespace {
@@ -93,8 +94,13 @@ std::vector<const ExpertKernel*> Chosen(const Options& o) {
   for (const ExpertIsa isa : {ExpertIsa::kAvx512, ExpertIsa::kAvx2, ExpertIsa::kRef}) {
     if (!kernels::HostHas(isa)) continue;
     for (const auto arithmetic : {ExpertArithmetic::kInt16, ExpertArithmetic::kFp32}) {
-      const ExpertKernel* kernel = &kernels::GetExpertKernel(isa, arithmetic);
-      if (std::find(all.begin(), all.end(), kernel) == all.end()) all.push_back(kernel);
+      std::vector<std::string> variants;
+      if (arithmetic == ExpertArithmetic::kInt16) variants = kernels::Int16Variants(isa);
+      if (variants.empty()) variants.emplace_back();
+      for (const std::string& variant : variants) {
+        const ExpertKernel* kernel = &kernels::GetExpertKernel(isa, arithmetic, variant);
+        if (std::find(all.begin(), all.end(), kernel) == all.end()) all.push_back(kernel);
+      }
     }
   }
   std::vector<const ExpertKernel*> chosen;
@@ -110,6 +116,14 @@ std::vector<const ExpertKernel*> Chosen(const Options& o) {
     std::exit(2);
   }
   return chosen;
+}
+
+// Would a daemon take this variant here?
+bool IsTheChosen(const ExpertKernel& kernel) {
+  for (const ExpertIsa isa : {ExpertIsa::kAvx512, ExpertIsa::kAvx2}) {
+    if (kernels::HostHas(isa) && &kernels::GetExpertKernel(isa, ExpertArithmetic::kInt16) == &kernel) return true;
+  }
+  return false;
 }
 
 double Median(std::vector<double> values) {
@@ -139,7 +153,8 @@ void Measure(const Options& o, int threads, int bits) {
       const double instructions = threads == 1 ? CountInstructions([&] { run.OneExpert(0); }) / pool.weights() : 0;
       if (o.json) {
         std::printf(
-            "{\"kernel\": \"%s\", \"variant\": \"%s\", \"bits\": %d, \"tokens\": %d, \"threads\": %d, \"gb_per_s\": %.3f, "
+            "{\"kernel\": \"%s\", \"variant\": \"%s\", \"bits\": %d, \"tokens\": %d, \"threads\": %d, \"gb_per_s\": "
+            "%.3f, "
             "\"gb_per_s_per_thread\": %.3f, \"plain_read_gb_per_s\": %.3f, \"share_of_read\": %.4f, "
             "\"weights_per_clock\": %.3f, \"clock_ghz\": %.3f, \"instructions_per_weight\": %.4f}\n",
             kernel->name(), kernel->variant(), bits, tokens, threads, gbs, gbs / threads, plain, gbs / plain,
@@ -149,7 +164,7 @@ void Measure(const Options& o, int threads, int bits) {
                     kernel->name(), bits, tokens, threads, gbs, gbs / threads, plain, 100 * gbs / plain);
         std::printf("  %5.2f weights per clock at %.2f GHz", weights / threads / clock, clock);
         if (instructions > 0) std::printf("  %.3f instructions per weight", instructions);
-        if (kernel->variant()[0] != 0) std::printf("  (%s)", kernel->variant());
+        if (kernel->variant()[0] != 0) std::printf("  %s%s", kernel->variant(), IsTheChosen(*kernel) ? ", chosen" : "");
         std::printf("\n");
       }
       std::fflush(stdout);

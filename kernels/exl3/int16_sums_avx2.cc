@@ -17,7 +17,7 @@ struct Avx2Lanes {
         word[m] = LoadWords(tile, m);
         turned[m] = SwapHalves(word[m]);
       }
-      Vec previous = NextPair(turned[K - 1]);
+      Vec previous = PreviousPair(turned[K - 1]);
       for (uint32_t m = 0; m < K; ++m) {
         early[m] = Halves(turned[m], previous);
         previous = turned[m];

@@ -9,20 +9,21 @@ constexpr int kSteps = 32;  // of a pair's stream in a tile
 
 // One state in each lane of 32 bits: the hash is one multiplication, and the sums of its two halves stay apart until
 // the dot product adds them up. Twelve instructions for 16 states, as many as with two states in a lane, of which two
-// instead of four are additions; and each chain from words to sum is that much shorter. On Zen 3 a tile takes 56 clocks
-// instead of 64, where the ports alone would allow 50 in both forms. Where vpmulld counts twice (Intel), it loses.
+// instead of three are additions; and each chain from words to sum is that much shorter. On Zen 3 a tile takes 56
+// clocks instead of 64, where the ports alone would allow 50 in both forms. Where vpmulld counts twice (Intel), it
+// loses.
 
 // In which order the steps of a tile are taken: those four apart meet the same row and share its activation. The last
 // quarter comes first: its words lie in memory as they are needed, while the first steps want the last word of the
 // neighbour, which takes longest to get.
-constexpr uint32_t StepAt(int i) {
+consteval uint32_t StepAt(int i) {
   const int turned = (i + 24) % kSteps;
   return static_cast<uint32_t>(turned / 8 * 8 + turned % 2 * 4 + turned % 8 / 2);
 }
 
 // Is the i-th step the first to read its lanes?
 template <uint32_t K>
-constexpr bool OpensLanes(int i) {
+consteval bool OpensLanes(int i) {
   const StatePlace place = PlaceOfStep<K>(StepAt(i));
   for (int j = 0; j < i; ++j) {
     const StatePlace other = PlaceOfStep<K>(StepAt(j));
@@ -32,8 +33,8 @@ constexpr bool OpensLanes(int i) {
 }
 
 // Of the row order of a tile, see kExl3RowOrder.
-constexpr uint32_t RowOf(uint32_t step) { return step / 8 * 4 + step % 4; }
-constexpr bool SecondColumn(uint32_t step) { return step % 8 >= 4; }
+consteval uint32_t RowOf(uint32_t step) { return step / 8 * 4 + step % 4; }
+consteval bool SecondColumn(uint32_t step) { return step % 8 >= 4; }
 
 // Keeps instructions in the order of the source: the compiler's own order needs more registers than there are.
 HEARTH_INLINE void Fix(Vec& v) { asm volatile("" : "+x"(v)); }
@@ -104,7 +105,7 @@ class Tile {
 
   HEARTH_INLINE Vec Early(uint32_t word) const {
     Vec before = SwapHalves(LoadWords(words_, (word + K - 1) % K));
-    if (word == 0) before = NextPair(before);
+    if (word == 0) before = PreviousPair(before);
     return Halves(SwapHalves(LoadWords(words_, word)), before);
   }
 

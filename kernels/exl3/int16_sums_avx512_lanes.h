@@ -8,7 +8,7 @@
 
 namespace hearth::kernels {
 
-// What both AVX-512 kernels do alike with 16-bit lanes. kTag keeps their instantiations apart.
+// What all AVX-512 kernels do alike with 16-bit lanes. kTag keeps their instantiations apart.
 template <int kTag>
 struct Avx512Words {
   using Vec = __m512i;

@@ -12,7 +12,7 @@ HEARTH_INLINE __m512i Load(const uint32_t* first, const uint32_t* second) {
 }
 
 // The string of a tile is circular: before pair c comes the last word of pair c-1, before pair 0 that of pair 7.
-HEARTH_INLINE __m512i NextPair(__m512i v) {
+HEARTH_INLINE __m512i PreviousPair(__m512i v) {
   return _mm512_permutexvar_epi32(_mm512_setr_epi32(7, 0, 1, 2, 3, 4, 5, 6, 15, 8, 9, 10, 11, 12, 13, 14), v);
 }
 
@@ -29,7 +29,7 @@ struct HalfStream {
       half[2 * m + 1] = _mm512_srli_epi32(word, 16);
       half[2 * m + 2] = word;
     }
-    half[0] = NextPair(half[2 * K]);
+    half[0] = PreviousPair(half[2 * K]);
   }
 
   template <uint32_t kStep>
@@ -41,8 +41,8 @@ struct HalfStream {
   }
 };
 
-// The same by whole words and the words cut 16 bits earlier: one instruction more for a state, but a plain shift and a
-// mask, which run beside the multipliers everywhere.
+// The same by whole words and the words cut 16 bits earlier: one instruction more for a state, but a plain shift, known
+// to run beside the multipliers on Zen 4, and a mask, which any port takes.
 template <uint32_t K>
 struct WordStream {
   __m512i word[K], early[K];
@@ -53,7 +53,7 @@ struct WordStream {
       word[m] = Load(tile + 8 * m, tile + 8 * (m + K));
       turned[m] = _mm512_rol_epi32(word[m], 16);
     }
-    __m512i previous = NextPair(turned[K - 1]);
+    __m512i previous = PreviousPair(turned[K - 1]);
     for (uint32_t m = 0; m < K; ++m) {
       early[m] = _mm512_mask_mov_epi16(turned[m], kHighHalves, previous);
       previous = turned[m];

@@ -6,24 +6,26 @@
 #include <random>
 #include <vector>
 
+#include "common/base/check.h"
+
 namespace hearth::kernels {
 namespace {
 
-constexpr Int16SumsVariant kAvx2[] = {{"two states in a lane", Int16SumsAvx2},
-                                      {"one state in a lane", Int16SumsAvx2Wide}};
-constexpr Int16SumsVariant kAvx512[] = {{"by shuffles", Int16SumsAvx512Shuffle},
-                                        {"by shifts", Int16SumsAvx512Shift},
-                                        {"by shifts and masks", Int16SumsAvx512ShiftMask}};
+constexpr Int16SumsVariant kAvx2[] = {{"two-state", Int16SumsAvx2}, {"one-state", Int16SumsAvx2Wide}};
+constexpr Int16SumsVariant kAvx512[] = {
+    {"shuffle", Int16SumsAvx512Shuffle}, {"shift", Int16SumsAvx512Shift}, {"shift-mask", Int16SumsAvx512ShiftMask}};
 
-// One strip at the bits that experts mostly have, small enough for the second-level cache: what is compared are
-// instructions, not memory.
+// One strip at the bits that experts mostly have and one row, which is what decode mostly asks for; small enough for
+// the second-level cache: what is compared are instructions, not memory.
 constexpr uint32_t kBits = 3;
 constexpr Dim kInputs = 1024;
 constexpr int kRounds = 24;  // in turns, and the least counts: an interruption spoils a round, not the choice
 
 struct alignas(64) Line {
-  uint32_t words[16];
+  std::byte bytes[64];
 };
+
+std::vector<Line> Lines(Dim bytes) { return std::vector<Line>(static_cast<size_t>((bytes + 63) / 64)); }
 
 }  // namespace
 
@@ -31,13 +33,13 @@ const std::span<const Int16SumsVariant> kAvx2Int16Sums = kAvx2, kAvx512Int16Sums
 
 const Int16SumsVariant& QuickestInt16Sums(std::span<const Int16SumsVariant> variants) {
   using Clock = std::chrono::steady_clock;
-  const Dim bytes = kInputs * kTile * kBits;
-  std::vector<Line> strip(static_cast<size_t>((bytes + 16384) / 64));  // and what is prefetched behind its end
+  HEARTH_CHECK(!variants.empty(), "nothing to choose from");
+  std::vector<Line> strip = Lines(kInputs * kStripColumns * kBits / 8);
   std::minstd_rand random(1);
   for (Line& line : strip) {
-    for (uint32_t& word : line.words) word = static_cast<uint32_t>(random()) * 2654435761u;
+    for (std::byte& byte : line.bytes) byte = static_cast<std::byte>(random() >> 8);
   }
-  std::vector<Line> row_memory(static_cast<size_t>(kInputs * 4 / 64));
+  std::vector<Line> row_memory = Lines(kInputs * 4);
   const Int16Row row(row_memory.data(), kInputs);
   for (Dim block = 0; block < kInputs / kInt16Block; ++block) {
     float x[kInt16Block];

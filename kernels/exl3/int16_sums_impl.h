@@ -30,7 +30,7 @@ struct StatePlace {
 };
 
 template <uint32_t K>
-constexpr StatePlace PlaceOfStep(uint32_t step) {
+consteval StatePlace PlaceOfStep(uint32_t step) {
   const uint32_t end = (step + 1) * K;
   const uint32_t word = (end - 1) / 32;
   const auto after = static_cast<int>(32 * (word + 1) - end);  // bits of the word behind the window

@@ -18,7 +18,7 @@ HEARTH_INLINE __m256i SwapHalves(__m256i v) {
 }
 
 // The string of a tile is circular: before pair c comes the last word of pair c-1, before pair 0 that of pair 7.
-HEARTH_INLINE __m256i NextPair(__m256i v) {
+HEARTH_INLINE __m256i PreviousPair(__m256i v) {
   return _mm256_permutevar8x32_epi32(v, _mm256_setr_epi32(7, 0, 1, 2, 3, 4, 5, 6));
 }
 

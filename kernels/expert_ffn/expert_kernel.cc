@@ -1,5 +1,9 @@
 #include "kernels/expert_ffn/expert_kernel.h"
 
+#include <cstdlib>
+#include <deque>
+
+#include "common/base/check.h"
 #include "kernels/avx2_ops.h"
 #include "kernels/expert_ffn/int16_expert.h"
 #include "kernels/linear/strip_avx2.h"
@@ -38,15 +42,31 @@ void SwigluRowRef(const float* gate, const float* up, Dim n, float limit, float*
 constexpr Int16ExpertOps kRefOps = {"ref-int16",      ref::RotateInput,  QuantizeBlockRef, {"", Int16SumsRef},
                                     ref::FinishStrip, ref::StripProduct, SwigluRowRef};
 
-Int16ExpertOps Avx2Ops(const char* name, std::span<const Int16SumsVariant> sums) {
-  return {name,
-          avx2::RotateInput,
-          avx2::QuantizeBlock,
-          QuickestInt16Sums(sums),
-          avx2::FinishStrip,
-          avx2::StripProduct,
-          avx2::SwigluRow};
-}
+// The int16 kernels of an instruction set, of which the quickest is found when they are first asked for.
+class Int16Experts {
+ public:
+  Int16Experts(const char* name, std::span<const Int16SumsVariant> variants) {
+    const Int16SumsVariant& quickest = QuickestInt16Sums(variants);
+    for (const Int16SumsVariant& sums : variants) {
+      experts_.emplace_back(Int16ExpertOps{name, avx2::RotateInput, avx2::QuantizeBlock, sums, avx2::FinishStrip,
+                                           avx2::StripProduct, avx2::SwigluRow});
+      if (&sums == &quickest) quickest_ = experts_.size() - 1;
+    }
+  }
+
+  const ExpertKernel& Get(std::string_view variant) const {
+    if (variant.empty()) return experts_[quickest_];
+    for (const Int16Expert& expert : experts_) {
+      if (expert.variant() == variant) return expert;
+    }
+    HEARTH_CHECK(false, "no such variant");
+    std::abort();
+  }
+
+ private:
+  std::deque<Int16Expert> experts_;
+  size_t quickest_ = 0;
+};
 
 }  // namespace
 
@@ -65,19 +85,28 @@ const char* Name(ExpertIsa isa) {
   return isa == ExpertIsa::kAvx2 ? "avx2" : "ref";
 }
 
-const ExpertKernel& GetExpertKernel(ExpertIsa isa, ExpertArithmetic arithmetic) {
+std::vector<std::string> Int16Variants(ExpertIsa isa) {
+  std::vector<std::string> names;
+  if (isa == ExpertIsa::kRef) return names;
+  for (const Int16SumsVariant& sums : isa == ExpertIsa::kAvx512 ? kAvx512Int16Sums : kAvx2Int16Sums) {
+    names.emplace_back(sums.name);
+  }
+  return names;
+}
+
+const ExpertKernel& GetExpertKernel(ExpertIsa isa, ExpertArithmetic arithmetic, std::string_view variant) {
   if (arithmetic == ExpertArithmetic::kFp32) {
     static const Fp32Expert ref("ref-fp32", ref::ExpertUnit), avx2("avx2-fp32", avx2::ExpertUnit);
     return isa == ExpertIsa::kRef ? ref : avx2;
   }
-  // Each when it is first asked for: choosing its variant runs its instructions.
+  // Each when it is first asked for: finding the quickest runs its instructions.
   if (isa == ExpertIsa::kAvx512) {
-    static const Int16Expert avx512(Avx2Ops("avx512-int16", kAvx512Int16Sums));
-    return avx512;
+    static const Int16Experts avx512("avx512-int16", kAvx512Int16Sums);
+    return avx512.Get(variant);
   }
   if (isa == ExpertIsa::kAvx2) {
-    static const Int16Expert avx2(Avx2Ops("avx2-int16", kAvx2Int16Sums));
-    return avx2;
+    static const Int16Experts avx2("avx2-int16", kAvx2Int16Sums);
+    return avx2.Get(variant);
   }
   static const Int16Expert ref(kRefOps);
   return ref;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kernels/expert_ffn/expert_ffn.h"
@@ -19,7 +20,7 @@ class ExpertKernel {
  public:
   virtual ~ExpertKernel() = default;
   virtual const char* name() const = 0;
-  // Which of several forms of the same bits was the quickest here; empty where there is one.
+  // Which of several forms of the same bits it is; empty where there is one.
   virtual const char* variant() const { return ""; }
   virtual Dim ScratchBytes(const MlpView& expert, Dim picks) const = 0;
   virtual Dim Units(const MlpView& expert, Dim picks, ExpertPhase phase) const = 0;
@@ -31,8 +32,11 @@ ExpertIsa HostExpertIsa();
 bool HostHas(ExpertIsa isa);
 const char* Name(ExpertIsa isa);
 
+// The forms of the int16 kernel that an instruction set has; they give the same bits.
+std::vector<std::string> Int16Variants(ExpertIsa isa);
+
 // The kernel of an arithmetic for an instruction set, or for a lower one where that has none of its own: fp32 has no
-// AVX-512 version. HostHas(isa) holds.
-const ExpertKernel& GetExpertKernel(ExpertIsa isa, ExpertArithmetic arithmetic);
+// AVX-512 version. HostHas(isa) holds. `variant`: one of Int16Variants; empty: the one that is quickest here.
+const ExpertKernel& GetExpertKernel(ExpertIsa isa, ExpertArithmetic arithmetic, std::string_view variant = {});
 
 }  // namespace hearth::kernels

@@ -197,5 +197,16 @@ TEST(KernelChoice, AutoTakesTheBestAndLowerOnesCanBeForced) {
   }
 }
 
+TEST(KernelChoice, AVariantCanBeForced) {
+  if (!kernels::HostHas(ExpertIsa::kAvx2)) GTEST_SKIP() << "this processor has no AVX2";
+  for (const std::string& variant : kernels::Int16Variants(ExpertIsa::kAvx2)) {
+    const KernelChoice choice = ChooseKernels("avx2", "int16:" + variant);
+    EXPECT_EQ(choice.For(false), ExpertArithmetic::kInt16);
+    EXPECT_EQ(choice.Kernel(ExpertArithmetic::kInt16).variant(), variant);
+  }
+  EXPECT_THROW(ChooseKernels("avx2", "int16:shuffle"), StartupError);
+  EXPECT_THROW(ChooseKernels("ref", "int16:one-state"), StartupError);
+}
+
 }  // namespace
 }  // namespace hearth

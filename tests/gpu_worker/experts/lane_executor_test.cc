@@ -2,10 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstring>
 #include <random>
-#include <thread>
 #include <set>
+#include <thread>
 #include <vector>
 
 #include "gpu_worker/experts/direct_executor.h"

@@ -17,7 +17,9 @@ namespace {
 std::vector<const ExpertKernel*> Kernels(ExpertArithmetic arithmetic) {
   std::set<const ExpertKernel*> all;
   for (const ExpertIsa isa : {ExpertIsa::kRef, ExpertIsa::kAvx2, ExpertIsa::kAvx512}) {
-    if (HostHas(isa)) all.insert(&GetExpertKernel(isa, arithmetic));
+    if (!HostHas(isa)) continue;
+    all.insert(&GetExpertKernel(isa, arithmetic));
+    for (const std::string& variant : Int16Variants(isa)) all.insert(&GetExpertKernel(isa, arithmetic, variant));
   }
   return {all.begin(), all.end()};
 }
