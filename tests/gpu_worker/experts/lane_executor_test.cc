@@ -283,7 +283,7 @@ TEST(LaneExecutor, ALaneThatIsAlwaysLateIsSoonLeftAlone) {
   options.admission = cache::Admission::kNever;
   options.ct_a = 0.001;
   options.ct_b = 0.001;
-  options.ct_tzc = 10;  // so that the first jobs go to the CPU; what is observed replaces all of them
+  options.ct_tzc = 0.2;  // so that the first jobs go to the CPU
   options.least_cpu_deadline = std::chrono::milliseconds(20);
   LaneExecutor executor(home, TestBackend(), options, &lane);
   std::mt19937 random(9);
