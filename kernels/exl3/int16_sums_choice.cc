@@ -19,7 +19,7 @@ constexpr Int16SumsVariant kAvx512[] = {
 // the second-level cache: what is compared are instructions, not memory.
 constexpr uint32_t kBits = 3;
 constexpr Dim kInputs = 1024;
-constexpr int kRounds = 24;  // in turns, and the least counts: an interruption spoils a round, not the choice
+constexpr int kRounds = 128;  // in turns, and the least counts: an interruption spoils a round, not the choice
 
 struct alignas(64) Line {
   std::byte bytes[64];
