@@ -223,8 +223,8 @@ TEST_F(LinkChaos, ARegionIsLetGoWhenItsDaemonIsLostBetweenTwoJobs) {
   daemon_->Signal(SIGKILL);
   daemon_->Wait();
   ASSERT_TRUE(WaitDown());
-  ASSERT_TRUE(StepIsRight());
-  EXPECT_EQ(Holdings("self").mappings, with.mappings - 1);
+  // The lane is off a moment before the client lets go of the region, and a step before that must not.
+  StepUntil([&] { return Holdings("self").mappings == with.mappings - 1; }, "the region is let go");
 }
 
 TEST_F(LinkChaos, ARegionIsLetGoWhenItsDaemonIsLostWithAJobInFlight) {
