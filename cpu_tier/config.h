@@ -6,6 +6,7 @@
 
 #include "common/config/option_table.h"
 #include "common/config/problems.h"
+#include "cpu_tier/kernel_choice.h"
 
 namespace hearth {
 
@@ -43,10 +44,9 @@ struct CpuTierConfig {
           isa);
     visit(OptionSpec{.flag = "--kernel",
                      .help = "arithmetic of the experts: fp32, int16 activations, or auto: int16 for a worker on a "
-                             "GPU, fp32 for one on the host, which computes the same bits itself; int16 with a name "
-                             "forces one of the instruction set's variants, which otherwise the quickest is of",
-                     .allowed = {"auto", "fp32", "int16", "int16:one-state", "int16:two-state", "int16:shift",
-                                 "int16:shift-mask", "int16:shuffle"}},
+                             "GPU, fp32 for one on the host, which computes the same bits itself; int16:NAME "
+                             "forces one of the instruction set's variants instead of the quickest",
+                     .allowed = KernelWords()},
           kernel);
     visit(OptionSpec{.flag = "--log-level",
                      .help = "least level that is logged",

@@ -11,13 +11,22 @@ using kernels::ExpertIsa;
 
 }  // namespace
 
+std::vector<std::string> KernelWords() {
+  std::vector<std::string> words = {"auto", "fp32", "int16"};
+  for (const ExpertIsa isa : {ExpertIsa::kAvx2, ExpertIsa::kAvx512}) {
+    for (const std::string& variant : kernels::Int16Variants(isa)) words.push_back("int16:" + variant);
+  }
+  return words;
+}
+
 KernelChoice ChooseKernels(const std::string& isa, const std::string& kernel) {
   KernelChoice choice;
   if (kernel == "fp32") choice.forced = ExpertArithmetic::kFp32;
   if (kernel.rfind("int16", 0) == 0) choice.forced = ExpertArithmetic::kInt16;
   if (isa == "ref") {
-    if (kernel.find(':') != std::string::npos)
-      throw StartupError("--kernel is " + kernel + ", but --isa ref has no variants");
+    if (kernel.find(':') != std::string::npos) {
+      throw StartupError("--kernel is " + kernel + ", but --isa ref has no variants; use --kernel int16");
+    }
     return choice;
   }
   if (!kernels::HostHas(ExpertIsa::kAvx2)) {
@@ -36,7 +45,7 @@ KernelChoice ChooseKernels(const std::string& isa, const std::string& kernel) {
       known += (known.empty() ? "" : ", ") + name;
     }
     throw StartupError("--kernel is " + kernel + ", but the variants of " + kernels::Name(choice.isa) + " are " +
-                       known);
+                       known + "; use one of them, or int16 for the quickest");
   }
   return choice;
 }

@@ -29,6 +29,9 @@ struct KernelChoice {
   }
 };
 
+// What --kernel may be: an arithmetic, or int16 with the name of a variant of any instruction set.
+std::vector<std::string> KernelWords();
+
 // Values of --isa and --kernel. Throws StartupError for an instruction set that this CPU lacks, or a variant that the
 // instruction set does not have.
 KernelChoice ChooseKernels(const std::string& isa, const std::string& kernel);

@@ -153,9 +153,9 @@ void Measure(const Options& o, int threads, int bits) {
       const double instructions = threads == 1 ? CountInstructions([&] { run.OneExpert(0); }) / pool.weights() : 0;
       if (o.json) {
         std::printf(
-            "{\"kernel\": \"%s\", \"variant\": \"%s\", \"bits\": %d, \"tokens\": %d, \"threads\": %d, \"gb_per_s\": "
-            "%.3f, "
-            "\"gb_per_s_per_thread\": %.3f, \"plain_read_gb_per_s\": %.3f, \"share_of_read\": %.4f, "
+            "{\"kernel\": \"%s\", \"variant\": \"%s\", \"bits\": %d, \"tokens\": %d, \"threads\": %d, "
+            "\"gb_per_s\": %.3f, \"gb_per_s_per_thread\": %.3f, \"plain_read_gb_per_s\": %.3f, \"share_of_read\": "
+            "%.4f, "
             "\"weights_per_clock\": %.3f, \"clock_ghz\": %.3f, \"instructions_per_weight\": %.4f}\n",
             kernel->name(), kernel->variant(), bits, tokens, threads, gbs, gbs / threads, plain, gbs / plain,
             weights / threads / clock, clock, instructions);

@@ -13,7 +13,7 @@ constexpr Dim kInt16SharedRows = 8;
 Int16Sums Int16SumsRef;
 // Two states in a lane of 32 bits, and one.
 Int16Sums Int16SumsAvx2;
-Int16Sums Int16SumsAvx2Wide;
+Int16Sums Int16SumsAvx2OneState;
 // AVX-512 with BW, VL, VBMI, VBMI2 and VNNI. One for processors that shift bits by the shuffle unit beside two
 // multipliers (Intel), two for those where that shuffle shares the multipliers' ports (AMD).
 Int16Sums Int16SumsAvx512Shuffle;

@@ -11,7 +11,7 @@
 namespace hearth::kernels {
 namespace {
 
-constexpr Int16SumsVariant kAvx2[] = {{"two-state", Int16SumsAvx2}, {"one-state", Int16SumsAvx2Wide}};
+constexpr Int16SumsVariant kAvx2[] = {{"two-state", Int16SumsAvx2}, {"one-state", Int16SumsAvx2OneState}};
 constexpr Int16SumsVariant kAvx512[] = {
     {"shuffle", Int16SumsAvx512Shuffle}, {"shift", Int16SumsAvx512Shift}, {"shift-mask", Int16SumsAvx512ShiftMask}};
 

@@ -1,6 +1,6 @@
 #include "kernels/expert_ffn/expert_kernel.h"
 
-#include <cstdlib>
+#include <algorithm>
 #include <deque>
 
 #include "common/base/check.h"
@@ -56,11 +56,10 @@ class Int16Experts {
 
   const ExpertKernel& Get(std::string_view variant) const {
     if (variant.empty()) return experts_[quickest_];
-    for (const Int16Expert& expert : experts_) {
-      if (expert.variant() == variant) return expert;
-    }
-    HEARTH_CHECK(false, "no such variant");
-    std::abort();
+    const auto named = std::find_if(experts_.begin(), experts_.end(),
+                                    [&](const Int16Expert& expert) { return expert.variant() == variant; });
+    HEARTH_CHECK(named != experts_.end(), "no such variant");
+    return *named;
   }
 
  private:

@@ -144,7 +144,7 @@ constexpr Int16Table<Kernel, 1> kTable;
 
 }  // namespace
 
-void Int16SumsAvx2Wide(const MatrixView& w, Dim strip, const void* x, Dim stride, Dim rows, float* sums) {
+void Int16SumsAvx2OneState(const MatrixView& w, Dim strip, const void* x, Dim stride, Dim rows, float* sums) {
   // A second row would cost four more instructions for 16 states, two with two states in a lane.
   if (rows > 1) return Int16SumsAvx2(w, strip, x, stride, rows, sums);
   kTable.Sum(w, strip, x, stride, rows, sums);
