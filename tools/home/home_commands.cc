@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <ostream>
+#include <set>
+#include <utility>
 
 #include "common/base/byte_size.h"
 #include "tools/home/home_files.h"
@@ -26,6 +28,15 @@ std::vector<HomeFile> Select(const std::string& dir, const std::vector<std::stri
     if (all.empty()) out << "no expert home in " << dir << "\n";
     return all;
   }
+  // A home that is named twice, as a name and as a path perhaps, is one home.
+  std::set<std::filesystem::path> seen;
+  const auto choose = [&](HomeFile home) {
+    const std::filesystem::path path = home.path;
+    std::error_code error;
+    if (seen.insert(std::filesystem::weakly_canonical(path.parent_path(), error) / path.filename()).second) {
+      chosen.push_back(std::move(home));
+    }
+  };
   for (const std::string& name : names) {
     if (IsPath(name)) {
       // Whatever else a path names is none of ours to drop.
@@ -34,13 +45,13 @@ std::vector<HomeFile> Select(const std::string& dir, const std::vector<std::stri
         out << name << ": no such home\n";
         return {};
       }
-      chosen.push_back(ReadHome(name));
+      choose(ReadHome(name));
       continue;
     }
     bool found = false;
     for (const HomeFile& home : all) {
       if (!Answers(home, name)) continue;
-      chosen.push_back(home);
+      choose(home);
       found = true;
     }
     if (!found) {

@@ -2,11 +2,13 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <system_error>
 #include <utility>
 
 namespace hearth::testing {
@@ -16,13 +18,16 @@ class TempDir {
  public:
   explicit TempDir(const std::string& parent = std::filesystem::temp_directory_path()) {
     std::string name = parent + "/hearth-test-XXXXXX";
-    path_ = ::mkdtemp(name.data()) ? name : "";
+    if (::mkdtemp(name.data()) == nullptr) {
+      throw std::filesystem::filesystem_error("no folder for a test", parent, {errno, std::generic_category()});
+    }
+    path_ = name;
   }
   TempDir(const TempDir&) = delete;
   TempDir& operator=(const TempDir&) = delete;
   ~TempDir() {
     std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+    std::filesystem::remove_all(path_, ignored);
   }
 
   const std::string& path() const { return path_; }

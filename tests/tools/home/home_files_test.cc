@@ -118,6 +118,13 @@ TEST_F(HomeToolTest, APathIsFoundWhateverTheFolder) {
   EXPECT_EQ(Drop(dir_, {Path()}, false, out_), 2) << "it is gone";
 }
 
+TEST_F(HomeToolTest, AHomeNamedInSeveralWaysIsDroppedOnce) {
+  const std::string relative = std::filesystem::relative(Path());
+  EXPECT_EQ(Drop(dir_, {"0011", "0011", Path(), relative}, false, out_), 0) << out_.str();
+  const std::string said = out_.str();
+  EXPECT_EQ(said.find("dropped"), said.rfind("dropped")) << said;
+}
+
 TEST_F(HomeToolTest, APathOfAnotherFileIsNoHome) {
   for (const std::string& path : {dir_ + "/hearth-link-1-1", Path() + ".lock", dir_ + "/"}) {
     EXPECT_EQ(Drop(dir_, {path}, true, out_), 2) << path;
