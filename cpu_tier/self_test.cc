@@ -24,10 +24,10 @@ constexpr Dim kHidden = 256, kWidth = 128, kPicks = 3;
 struct RandomMatrix {
   std::vector<uint64_t> words;
   std::vector<uint16_t> suh, svh;
-  kernels::MatrixView view;
+  MatrixView view;
 
-  RandomMatrix(Dim in, Dim out, uint32_t bits, kernels::Codebook codebook, std::mt19937_64& random) {
-    view.kind = kernels::WeightKind::kExl3;
+  RandomMatrix(Dim in, Dim out, uint32_t bits, Codebook codebook, std::mt19937_64& random) {
+    view.kind = WeightKind::kExl3;
     view.codebook = codebook;
     view.bits = bits;
     view.in_features = view.in_padded = in;
@@ -66,9 +66,9 @@ SelfTestReport RunSelfTest(const kernels::ExpertKernel& kernel, kernels::ExpertA
   for (Real& value : x) value = normal(random);
   const std::vector<int32_t> rows = {2, 0, 1};
   ExpertRunner runner(kernel, team), plain(kernels::GetExpertKernel(kernels::ExpertIsa::kRef, arithmetic), team);
-  for (uint32_t codebook = 0; codebook <= static_cast<uint32_t>(kernels::Codebook::kMul1); ++codebook) {
+  for (uint32_t codebook = 0; codebook <= static_cast<uint32_t>(Codebook::kMul1); ++codebook) {
     for (uint32_t bits = 1; bits <= 8; ++bits) {
-      const auto book = static_cast<kernels::Codebook>(codebook);
+      const auto book = static_cast<Codebook>(codebook);
       const RandomMatrix gate(kHidden, kWidth, bits, book, random), up(kHidden, kWidth, bits, book, random),
           down(kWidth, kHidden, bits, book, random);
       std::vector<Real> got(x.size()), truth(x.size());

@@ -11,8 +11,8 @@ class EmptyKernel final : public kernels::ExpertKernel {
  public:
   explicit EmptyKernel(int units) : units_(units) {}
   const char* name() const override { return "empty"; }
-  kernels::Dim ScratchBytes(const kernels::MlpView&, kernels::Dim) const override { return 64; }
-  kernels::Dim Units(const kernels::MlpView&, kernels::Dim, kernels::ExpertPhase phase) const override {
+  kernels::Dim ScratchBytes(const MlpView&, kernels::Dim) const override { return 64; }
+  kernels::Dim Units(const MlpView&, kernels::Dim, kernels::ExpertPhase phase) const override {
     return phase == kernels::ExpertPhase::kRotateIn ? units_ : 0;
   }
   void Run(const kernels::ExpertFfnArgs&, kernels::ExpertPhase, kernels::Dim, void*) const override {}

@@ -11,12 +11,11 @@ namespace hearth::bench {
 namespace {
 
 using kernels::Dim;
-using kernels::MatrixView;
 
 MatrixView Matrix(uint32_t bits, Dim in, Dim out, const std::byte* data, const uint16_t* scales) {
   MatrixView w;
-  w.kind = kernels::WeightKind::kExl3;
-  w.codebook = kernels::Codebook::kMul1;
+  w.kind = WeightKind::kExl3;
+  w.codebook = Codebook::kMul1;
   w.bits = bits;
   w.in_features = w.in_padded = in;
   w.out_features = w.out_padded = out;
@@ -55,7 +54,7 @@ ExpertPool::ExpertPool(BenchThreads& team, uint32_t bits, Dim hidden, Dim width,
 
 size_t ExpertPool::bytes() const { return shares_.size() * static_cast<size_t>(experts_) * expert_bytes_; }
 
-kernels::MlpView ExpertPool::Expert(int thread, int index) const {
+MlpView ExpertPool::Expert(int thread, int index) const {
   const std::byte* at = share(thread).data() + static_cast<size_t>(index) * expert_bytes_;
   const size_t matrix = expert_bytes_ / 3;
   return {Matrix(bits_, hidden_, width_, at, scales_.data()),

@@ -22,7 +22,7 @@ class ExpertPool {
   std::span<const std::byte> share(int thread) const {
     return {shares_[static_cast<size_t>(thread)].get(), static_cast<size_t>(experts_) * expert_bytes_};
   }
-  kernels::MlpView Expert(int thread, int index) const;
+  MlpView Expert(int thread, int index) const;
 
  private:
   struct Unmap {

@@ -18,11 +18,11 @@
 
 namespace {
 
-using hearth::kernels::Codebook;
+using hearth::Codebook;
+using hearth::MatrixView;
+using hearth::WeightKind;
 using hearth::kernels::Dim;
 using hearth::kernels::LinearArgs;
-using hearth::kernels::MatrixView;
-using hearth::kernels::WeightKind;
 
 struct Pool {
   std::unique_ptr<std::byte, decltype(&std::free)> data{nullptr, &std::free};

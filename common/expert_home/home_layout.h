@@ -12,8 +12,8 @@ namespace hearth {
 //
 //   HomeHeader | layer_filled words | HomeExpert[layers * experts] | scales | records (4096-aligned, equal stride)
 //
-// A record is gate, up, down of one expert in the strip layout of kernels/matrix_view.h, each 64-byte aligned. All
-// records of a layer are adjacent. `complete` is stored last, with release order: seeing it means all is in place.
+// A record is gate, up, down of one expert in the strip layout of common/matrix/matrix_view.h, each 64-byte aligned.
+// All records of a layer are adjacent. `complete` is stored last, with release order: seeing it means all is in place.
 
 constexpr char kHomeMagic[8] = {'H', 'R', 'T', 'H', 'H', 'O', 'M', 'E'};
 constexpr uint32_t kHomeLayoutVersion = 1;
@@ -21,8 +21,8 @@ constexpr uint64_t kHomeComplete = 0x434F4D504C455445ull;
 constexpr uint64_t kHomeRecordAlignment = 4096;
 
 struct HomeMatrix {
-  uint32_t kind = 0;      // kernels::WeightKind
-  uint32_t codebook = 0;  // kernels::Codebook
+  uint32_t kind = 0;      // WeightKind
+  uint32_t codebook = 0;  // Codebook
   uint32_t bits = 0;
   uint32_t unused = 0;
   uint32_t in_features = 0, out_features = 0, in_padded = 0, out_padded = 0;

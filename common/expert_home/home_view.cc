@@ -10,17 +10,15 @@
 namespace hearth {
 namespace {
 
-using kernels::WeightKind;
-
 constexpr uint32_t kMaxFeatures = 1u << 24;
 constexpr uint64_t kMaxHomeBytes = uint64_t{1} << 50;  // keeps sums and products below 64 bits
 
 uint64_t RoundUp128(uint64_t value) { return (value + 127) / 128 * 128; }
 
-kernels::MatrixView ViewOf(const HomeMatrix& m) {
-  kernels::MatrixView view;
+MatrixView ViewOf(const HomeMatrix& m) {
+  MatrixView view;
   view.kind = static_cast<WeightKind>(m.kind);
-  view.codebook = static_cast<kernels::Codebook>(m.codebook);
+  view.codebook = static_cast<Codebook>(m.codebook);
   view.bits = m.bits;
   view.in_features = m.in_features;
   view.out_features = m.out_features;
@@ -73,7 +71,7 @@ std::string MatrixProblem(const HomeMatrix& m, const HomeHeader& h, uint32_t in,
   if (m.kind < static_cast<uint32_t>(WeightKind::kExl3) || m.kind > static_cast<uint32_t>(WeightKind::kF32)) {
     return StrCat("is of kind ", m.kind);
   }
-  if (exl3 && (m.bits < 1 || m.bits > 8 || m.codebook > static_cast<uint32_t>(kernels::Codebook::kMul1))) {
+  if (exl3 && (m.bits < 1 || m.bits > 8 || m.codebook > static_cast<uint32_t>(Codebook::kMul1))) {
     return StrCat("has ", m.bits, " bits in codebook ", m.codebook);
   }
   if (m.in_features != in || m.out_features != out) {
@@ -149,19 +147,19 @@ const std::byte* HomeView::record(uint32_t layer, uint32_t expert) const {
   return base_ + header().records_offset + (uint64_t{layer} * experts() + expert) * record_stride();
 }
 
-kernels::MlpView HomeView::Expert(uint32_t layer, uint32_t expert, const std::byte* record) const {
+MlpView HomeView::Expert(uint32_t layer, uint32_t expert, const std::byte* record) const {
   const HomeExpert& e = entry(layer, expert);
   const auto scale = [&](uint64_t offset) {
     return offset == 0 ? nullptr : reinterpret_cast<const uint16_t*>(scales_ + (offset - header().scales_offset));
   };
   const auto matrix = [&](const HomeMatrix& m) {
-    kernels::MatrixView view = ViewOf(m);
+    MatrixView view = ViewOf(m);
     view.data = record + m.data_offset;
     view.suh = scale(m.suh_offset);
     view.svh = scale(m.svh_offset);
     return view;
   };
-  kernels::MlpView mlp;
+  MlpView mlp;
   mlp.gate = matrix(e.gate);
   mlp.up = matrix(e.up);
   mlp.down = matrix(e.down);

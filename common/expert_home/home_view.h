@@ -6,7 +6,7 @@
 
 #include "common/base/result.h"
 #include "common/expert_home/home_layout.h"
-#include "kernels/matrix_view.h"
+#include "common/matrix/matrix_view.h"
 
 namespace hearth {
 
@@ -33,8 +33,8 @@ class HomeView {
   const std::byte* record(uint32_t layer, uint32_t expert) const;
   // The expert's matrices as views into `record`, which is the home's own or a byte-identical copy (a cache slot or a
   // staging buffer).
-  kernels::MlpView Expert(uint32_t layer, uint32_t expert, const std::byte* record) const;
-  kernels::MlpView Expert(uint32_t layer, uint32_t expert) const { return Expert(layer, expert, record(layer, expert)); }
+  MlpView Expert(uint32_t layer, uint32_t expert, const std::byte* record) const;
+  MlpView Expert(uint32_t layer, uint32_t expert) const { return Expert(layer, expert, record(layer, expert)); }
 
   // Scale vectors are read from `scales`, a copy of the home's second part (scales_bytes() from scales()), from now on.
   void UseScales(const std::byte* scales) { scales_ = scales; }

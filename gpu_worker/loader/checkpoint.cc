@@ -74,8 +74,8 @@ Checkpoint::Checkpoint(const std::string& directory) : directory_(directory) {
     const auto listed = storage.find("tensor_storage");
     if (listed != storage.end() && listed->is_object()) {
       for (const auto& [module, entry] : listed->items()) {
-        if (entry.is_object() && entry.contains("mul1_multiplier")) declared_[module] = kernels::Codebook::kMul1;
-        if (entry.is_object() && entry.contains("mcg_multiplier")) declared_[module] = kernels::Codebook::kMcg;
+        if (entry.is_object() && entry.contains("mul1_multiplier")) declared_[module] = Codebook::kMul1;
+        if (entry.is_object() && entry.contains("mcg_multiplier")) declared_[module] = Codebook::kMcg;
       }
     }
   }
@@ -190,7 +190,7 @@ void Checkpoint::Read(const TensorInfo& tensor, uint64_t begin, uint64_t bytes, 
 
 std::string Checkpoint::Place(const TensorInfo& tensor) const { return files_[tensor.file]->path(); }
 
-std::optional<kernels::Codebook> Checkpoint::DeclaredCodebook(const std::string& module) const {
+std::optional<Codebook> Checkpoint::DeclaredCodebook(const std::string& module) const {
   const auto found = declared_.find(module);
   if (found == declared_.end()) return std::nullopt;
   return found->second;

@@ -27,7 +27,7 @@ class Checkpoint : public TensorSource {
   using TensorSource::Read;
   std::string Place(const TensorInfo& tensor) const override;
   std::string Place() const override { return directory_; }
-  std::optional<kernels::Codebook> DeclaredCodebook(const std::string& module) const override;
+  std::optional<Codebook> DeclaredCodebook(const std::string& module) const override;
   std::string Fingerprint() const override { return fingerprint_; }
   uint64_t ContentStamp(const TensorInfo& tensor) const override { return files_[tensor.file]->stamp(); }
 
@@ -42,7 +42,7 @@ class Checkpoint : public TensorSource {
   std::vector<std::string> file_names_;
   std::vector<std::unique_ptr<SafetensorsFile>> files_;
   std::unordered_map<std::string, const TensorInfo*> tensors_;
-  std::unordered_map<std::string, kernels::Codebook> declared_;
+  std::unordered_map<std::string, Codebook> declared_;
   std::string codebook_setting_;
   std::string fingerprint_;
 };

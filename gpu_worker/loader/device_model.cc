@@ -6,8 +6,6 @@
 namespace hearth {
 namespace {
 
-using kernels::MatrixView;
-
 constexpr uint64_t kAlignment = 256;
 
 // Calls f(pointer, bytes) for every array of the dense weights; pointers may be changed. The embedding is not among
@@ -35,7 +33,7 @@ class WeightArrays {
     Array(m.svh, m.out_padded * 2);
     Floats(m.bias, m.out_features);
   }
-  void Mlp(kernels::MlpView& mlp) {
+  void Mlp(MlpView& mlp) {
     for (MatrixView* m : {&mlp.gate, &mlp.up, &mlp.down}) Matrix(*m);
   }
   void Mixer(MixerWeights& mixer) {
@@ -128,7 +126,7 @@ DeviceModel::DeviceModel(const LoadedModel& model, const kernels::Backend& backe
   backend.memory->synchronize(backend.stream);
   weights_.storage.clear();
 
-  const uint64_t element = weights_.embedding_kind == kernels::WeightKind::kF32 ? 4 : 2;
+  const uint64_t element = weights_.embedding_kind == WeightKind::kF32 ? 4 : 2;
   Register(weights_.embedding, element * model.config.vocab_size * model.config.hidden_size, "the embedding table");
   Register(model.home.data(), model.home.bytes(), "the expert home");
 }

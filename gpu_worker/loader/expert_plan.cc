@@ -23,7 +23,7 @@ MatrixPlan ExpertMatrix(MatrixPlanner& planner, const std::string& key, kernels:
 // Places one matrix at `*data` in its record and its scales at `*scales` in the file, and moves both on.
 HomeMatrix PlaceMatrix(const MatrixPlan& plan, uint64_t* data, uint64_t* scales) {
   HomeMatrix m;
-  const kernels::MatrixView view = plan.Geometry(plan.kind);
+  const MatrixView view = plan.Geometry(plan.kind);
   m.kind = static_cast<uint32_t>(view.kind);
   m.codebook = static_cast<uint32_t>(view.codebook);
   m.bits = view.bits;

@@ -13,7 +13,6 @@ namespace hearth {
 namespace {
 
 using kernels::Dim;
-using kernels::WeightKind;
 
 constexpr Dim kBlock = 128;
 constexpr Dim kStripsPerTask = 8;
@@ -65,7 +64,7 @@ void ToFloats(const std::byte* raw, DType dtype, uint64_t count, float* values) 
 }
 
 void DenseExl3(const TensorSource& source, const MatrixPlan& plan, float* dense) {
-  kernels::MatrixView view = plan.Geometry(WeightKind::kF32);
+  MatrixView view = plan.Geometry(WeightKind::kF32);
   AlignedBuffer strips(static_cast<size_t>(view.bytes()));
   FillStrips(source, plan, WeightKind::kF32, strips.data());
   view.data = strips.data();
@@ -100,9 +99,8 @@ void DenseExl3(const TensorSource& source, const MatrixPlan& plan, float* dense)
 template <typename F>
 void ForEachStrips(const MatrixPlan& plan, F f) {
   const Dim count = plan.out_padded / kBlock;
-  ParallelFor((count + kStripsPerTask - 1) / kStripsPerTask, [&](Dim task) {
-    f(task * kStripsPerTask, std::min(count, (task + 1) * kStripsPerTask));
-  });
+  ParallelFor((count + kStripsPerTask - 1) / kStripsPerTask,
+              [&](Dim task) { f(task * kStripsPerTask, std::min(count, (task + 1) * kStripsPerTask)); });
 }
 
 }  // namespace

@@ -9,12 +9,12 @@
 namespace hearth {
 
 // Reads planned tensors and writes them in the form that the graph wants. All functions are thread-safe, are
-// parallel inside for large matrices, and throw StartupError when a file cannot be read or when a value is infinite or no
-// number.
+// parallel inside for large matrices, and throw StartupError when a file cannot be read or when a value is infinite or
+// no number.
 
-// Strip layout (kernels/matrix_view.h) of the matrix; a plain one converted to `plain`, which is its own kind or kF32.
-// `strips` has Geometry(plain).bytes() bytes.
-void FillStrips(const TensorSource& source, const MatrixPlan& plan, kernels::WeightKind plain, std::byte* strips);
+// Strip layout (common/matrix/matrix_view.h) of the matrix; a plain one converted to `plain`, which is its own kind or
+// kF32. `strips` has Geometry(plain).bytes() bytes.
+void FillStrips(const TensorSource& source, const MatrixPlan& plan, WeightKind plain, std::byte* strips);
 // suh or svh as fp16 bits; legacy sign fields become +-1.
 void FillScale(const TensorSource& source, const MatrixPlan& plan, bool input_side, uint16_t* scale);
 // The bias in fp32 [out_features]. That of a quantized module is an fp16 number by definition of the format.

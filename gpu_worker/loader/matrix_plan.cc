@@ -5,9 +5,7 @@
 namespace hearth {
 namespace {
 
-using kernels::Codebook;
 using kernels::Dim;
-using kernels::WeightKind;
 
 constexpr uint32_t kMul1Marker = 0x83DCD12D;
 constexpr uint32_t kMcgMarker = 0xCBAC1FED;
@@ -31,8 +29,8 @@ WeightKind KindOf(DType dtype) {
 
 }  // namespace
 
-kernels::MatrixView MatrixPlan::Geometry(WeightKind plain) const {
-  kernels::MatrixView view;
+MatrixView MatrixPlan::Geometry(WeightKind plain) const {
+  MatrixView view;
   view.kind = quantized() ? kind : plain;
   view.codebook = codebook;
   view.bits = bits;

@@ -4,16 +4,17 @@
 #include <unordered_set>
 #include <vector>
 
+#include "common/matrix/matrix_view.h"
 #include "gpu_worker/loader/tensor_source.h"
-#include "kernels/matrix_view.h"
+#include "kernels/real.h"
 
 namespace hearth {
 
 // One linear layer as the checkpoint has it, found and checked, nothing read yet except markers.
 struct MatrixPlan {
-  std::string key;  // module name: the tensors are KEY.trellis, KEY.suh .. or KEY.weight
-  kernels::WeightKind kind = kernels::WeightKind::kNone;  // the checkpoint's own type
-  kernels::Codebook codebook = kernels::Codebook::k3inst;
+  std::string key;                      // module name: the tensors are KEY.trellis, KEY.suh .. or KEY.weight
+  WeightKind kind = WeightKind::kNone;  // the checkpoint's own type
+  Codebook codebook = Codebook::k3inst;
   uint32_t bits = 0;
   kernels::Dim in_features = 0, out_features = 0, in_padded = 0, out_padded = 0;
   const TensorInfo* data = nullptr;       // trellis [in/16, out/16, 16 bits], or weight [out, in]
@@ -22,9 +23,9 @@ struct MatrixPlan {
   bool in_signs = false, out_signs = false;
   const TensorInfo* bias = nullptr;
 
-  bool quantized() const { return kind == kernels::WeightKind::kExl3; }
+  bool quantized() const { return kind == WeightKind::kExl3; }
   // The matrix without pointers, with a plain one stored as `plain`.
-  kernels::MatrixView Geometry(kernels::WeightKind plain) const;
+  MatrixView Geometry(WeightKind plain) const;
 };
 
 // Finds tensors by name, checks types and shapes, and remembers what was asked for. Every failure throws StartupError
@@ -53,7 +54,7 @@ class MatrixPlanner {
   void PlanExl3(MatrixPlan& plan);
   void PlanScale(const MatrixPlan& plan, const char* name, const char* legacy, kernels::Dim channels,
                  const TensorInfo** tensor, bool* signs);
-  kernels::Codebook ReadCodebook(const MatrixPlan& plan);
+  Codebook ReadCodebook(const MatrixPlan& plan);
   void PlanBias(MatrixPlan& plan);
 
   const TensorSource& source_;

@@ -8,7 +8,8 @@
 
 #include "common/base/startup_error.h"
 #include "common/base/status.h"
-#include "kernels/matrix_view.h"
+#include "common/matrix/matrix_view.h"
+#include "kernels/real.h"
 
 namespace hearth {
 
@@ -40,8 +41,9 @@ class TensorSource {
   virtual void Read(const TensorInfo& tensor, uint64_t begin, uint64_t bytes, void* dst) const = 0;
   void Read(const TensorInfo& tensor, void* dst) const { Read(tensor, 0, tensor.bytes, dst); }
 
-  // Writes strips [begin, end) of an EXL3 matrix in the layout of kernels/matrix_view.h, when the source can make them
-  // without the file's order in between; false when it cannot. `strips` is the first strip of the matrix. Thread-safe.
+  // Writes strips [begin, end) of an EXL3 matrix in the layout of common/matrix/matrix_view.h, when the source can make
+  // them without the file's order in between; false when it cannot. `strips` is the first strip of the matrix.
+  // Thread-safe.
   virtual bool WriteStrips(const TensorInfo& /*trellis*/, kernels::Dim /*begin*/, kernels::Dim /*end*/,
                            std::byte* /*strips*/) const {
     return false;
@@ -53,7 +55,7 @@ class TensorSource {
   virtual std::string Place() const = 0;
 
   // The codebook that the converter's own list claims for a module: a cross-check for lost markers.
-  virtual std::optional<kernels::Codebook> DeclaredCodebook(const std::string& /*module*/) const { return {}; }
+  virtual std::optional<Codebook> DeclaredCodebook(const std::string& /*module*/) const { return {}; }
   // 32 hexadecimal digits over what describes the tensors: configuration, names, types, shapes and places. Equal for
   // copies of one model, wherever and whenever they were made; contents do not count.
   virtual std::string Fingerprint() const = 0;

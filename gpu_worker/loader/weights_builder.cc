@@ -12,8 +12,6 @@ namespace hearth {
 namespace {
 
 using kernels::Dim;
-using kernels::MatrixView;
-using kernels::WeightKind;
 
 WeightKind KindOf(DType dtype) {
   if (dtype == DType::kF16) return WeightKind::kF16;
@@ -33,7 +31,7 @@ class WeightsPlanner {
     // Also for what says nothing of it; one that says otherwise lacks its head, which Matrix tells.
     const bool tied = !planner_.Has("lm_head") && !c_.own_head;
     w.head = !tied ? Matrix("lm_head", c_.hidden_size, c_.vocab_size)
-                                     : Strips(planner_.Plain(embedding, c_.hidden_size, c_.vocab_size));
+                   : Strips(planner_.Plain(embedding, c_.hidden_size, c_.vocab_size));
     for (int i = 0; i < c_.num_hidden_layers; ++i) w.layers.push_back(Layer(i));
     return std::move(planned_);
   }
@@ -111,8 +109,8 @@ class WeightsPlanner {
     return dense;
   }
 
-  kernels::MlpView Mlp(const std::string& key, Dim width) {
-    kernels::MlpView mlp;
+  MlpView Mlp(const std::string& key, Dim width) {
+    MlpView mlp;
     mlp.gate = Matrix(key + "gate_proj", c_.hidden_size, width);
     mlp.up = Matrix(key + "up_proj", c_.hidden_size, width);
     mlp.down = Matrix(key + "down_proj", width, c_.hidden_size);

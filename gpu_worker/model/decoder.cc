@@ -7,7 +7,6 @@
 
 namespace hearth {
 
-using kernels::MatrixView;
 using kernels::Real;
 
 Decoder::Decoder(const ModelConfig& config, const ModelWeights& weights, const kernels::Backend& backend,
@@ -334,7 +333,7 @@ void Decoder::SelectPools(StepBuffers& b, const IndexerWeights& w, const Real* q
                                   .selected_count = b.selected_count.data()});
 }
 
-void Decoder::Mlp(StepBuffers& b, const kernels::MlpView& w, Phase phase) {
+void Decoder::Mlp(StepBuffers& b, const MlpView& w, Phase phase) {
   const int64_t width = w.gate.out_features;
   Linear(phase, b.x.data(), b.rows, w.gate, b.wide_a.data());
   Linear(phase, b.x.data(), b.rows, w.up, b.wide_b.data());

@@ -86,14 +86,14 @@ class Decoder {
   void Mla(StepBuffers& b, const MlaWeights& w, int layer, Phase phase);
   void SelectPools(StepBuffers& b, const IndexerWeights& w, const kernels::Real* query_latent, int mla_layer,
                    Phase phase);
-  void Mlp(StepBuffers& b, const kernels::MlpView& w, Phase phase);
+  void Mlp(StepBuffers& b, const MlpView& w, Phase phase);
   Status Moe(StepBuffers& b, const LayerWeights& w, int layer, Phase phase, const std::function<bool()>& cancelled);
   // Without its outputs.
   kernels::RouterArgs Router(const StepBuffers& b, int layer, Phase phase) const;
   // What `layer` will probably pick, made from the input of the experts before it; nothing where nobody asks.
   PickHints Hints(const StepBuffers& b, int layer);
   void Logits(const StepBuffers& b, int64_t begin, int64_t count, kernels::Real* logits);
-  void Linear(Phase phase, const kernels::Real* x, int64_t rows, const kernels::MatrixView& w, kernels::Real* y,
+  void Linear(Phase phase, const kernels::Real* x, int64_t rows, const MatrixView& w, kernels::Real* y,
               int64_t y_stride = 0);
   void Done(Stage stage) const {
     if (observer_) observer_(stage);

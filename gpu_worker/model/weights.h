@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "kernels/matrix_view.h"
+#include "common/matrix/matrix_view.h"
 
 namespace hearth {
 
@@ -18,23 +18,23 @@ struct MixerWeights {
 };
 
 struct KdaWeights {
-  std::vector<kernels::MatrixView> qkv;  // one fused matrix, or q, k, v
-  const float* conv = nullptr;           // [3W, taps]
-  kernels::MatrixView f_a, f_b, g_a, g_b, b, o;
+  std::vector<MatrixView> qkv;  // one fused matrix, or q, k, v
+  const float* conv = nullptr;  // [3W, taps]
+  MatrixView f_a, f_b, g_a, g_b, b, o;
   const float* a_log = nullptr;    // [heads]
   const float* dt_bias = nullptr;  // [W]
   const float* o_norm = nullptr;   // [dim]
 };
 
 struct IndexerWeights {
-  kernels::MatrixView wq_b, wk, weights_proj, gate;
+  MatrixView wq_b, wk, weights_proj, gate;
   const float* k_weight = nullptr;  // [index_dim]
   const float* k_bias = nullptr;
   const float* ape = nullptr;  // [kpool, index_dim]
 };
 
 struct MlaWeights {
-  kernels::MatrixView q_a, q_b, kv_a, o;
+  MatrixView q_a, q_b, kv_a, o;
   const float* q_norm = nullptr;          // [q_rank]
   const float* kv_norm = nullptr;         // [kv_rank]
   const float* absorb_k = nullptr;        // [heads, qk_dim, kv_rank]: ql[h] = q[h] absorb_k[h]
@@ -48,17 +48,17 @@ struct LayerWeights {
   const float* ffn_norm = nullptr;   // [D]
   std::optional<KdaWeights> kda;
   std::optional<MlaWeights> mla;
-  std::optional<kernels::MlpView> dense;   // dense MLP
-  const float* router = nullptr;           // [experts, D], MoE layers
-  const float* router_bias = nullptr;      // [experts]
-  std::optional<kernels::MlpView> shared;  // shared experts as one MLP, MoE layers
+  std::optional<MlpView> dense;        // dense MLP
+  const float* router = nullptr;       // [experts, D], MoE layers
+  const float* router_bias = nullptr;  // [experts]
+  std::optional<MlpView> shared;       // shared experts as one MLP, MoE layers
 };
 
 struct ModelWeights {
   const void* embedding = nullptr;  // [vocab, D] row-major
-  kernels::WeightKind embedding_kind = kernels::WeightKind::kNone;
+  WeightKind embedding_kind = WeightKind::kNone;
   const float* norm = nullptr;  // [D]
-  kernels::MatrixView head;
+  MatrixView head;
   std::vector<LayerWeights> layers;
   std::vector<std::shared_ptr<void>> storage;  // owns what the views point to, but for
   std::shared_ptr<void> embedding_storage;     // the table, which stays on the host

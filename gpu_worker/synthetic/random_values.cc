@@ -75,7 +75,7 @@ void FillRandom(uint64_t seed, const ValueLaw& law, DType dtype, uint64_t begin,
 
 void FillRandomStrips(uint64_t seed, Dim in_padded, Dim out_padded, uint32_t bits, Dim begin, Dim end,
                       std::byte* strips) {
-  const Dim k_tiles = in_padded / kernels::kTile, n_strips = out_padded / kernels::kStripColumns;
+  const Dim k_tiles = in_padded / kTile, n_strips = out_padded / kStripColumns;
   const Dim words = 8 * bits;  // 32-bit ones of a tile
   Dim place[64];
   for (Dim w = 0; w < words; ++w) place[w] = w % bits * 8 + w / bits;

@@ -3,8 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "common/matrix/matrix_view.h"
 #include "gpu_worker/loader/tensor_source.h"
-#include "kernels/matrix_view.h"
+#include "kernels/real.h"
 
 namespace hearth {
 
@@ -28,8 +29,9 @@ struct ValueLaw {
 // type.
 void FillRandom(uint64_t seed, const ValueLaw& law, DType dtype, uint64_t begin, uint64_t end, void* dst);
 
-// Strips [begin, end) of an EXL3 matrix whose trellis has kBits under `seed`, in the layout of kernels/matrix_view.h:
-// the words that FillRandom gives in the file's order, each at once in its place. `strips` is the first of the matrix.
+// Strips [begin, end) of an EXL3 matrix whose trellis has kBits under `seed`, in the layout of
+// common/matrix/matrix_view.h: the words that FillRandom gives in the file's order, each at once in its place. `strips`
+// is the first of the matrix.
 void FillRandomStrips(uint64_t seed, kernels::Dim in_padded, kernels::Dim out_padded, uint32_t bits, kernels::Dim begin,
                       kernels::Dim end, std::byte* strips);
 

@@ -77,7 +77,7 @@ void SyntheticSource::Read(const TensorInfo& info, uint64_t begin, uint64_t byte
 bool SyntheticSource::WriteStrips(const TensorInfo& trellis, kernels::Dim begin, kernels::Dim end,
                                   std::byte* strips) const {
   const SyntheticTensor& tensor = Of(trellis);
-  FillRandomStrips(tensor.seed, trellis.shape[0] * kernels::kTile, trellis.shape[1] * kernels::kTile,
+  FillRandomStrips(tensor.seed, trellis.shape[0] * kTile, trellis.shape[1] * kTile,
                    static_cast<uint32_t>(trellis.shape[2] / 16), begin, end, strips);
   return true;
 }

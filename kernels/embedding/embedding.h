@@ -2,7 +2,8 @@
 
 #include <cstdint>
 
-#include "kernels/matrix_view.h"
+#include "common/matrix/matrix_view.h"
+#include "kernels/real.h"
 
 namespace hearth::kernels {
 

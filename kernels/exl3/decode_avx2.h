@@ -5,7 +5,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "kernels/matrix_view.h"
+#include "common/matrix/matrix_view.h"
 
 namespace hearth::kernels::avx2 {
 

@@ -2,7 +2,8 @@
 
 #include <cstdint>
 
-#include "kernels/matrix_view.h"
+#include "common/matrix/matrix_view.h"
+#include "kernels/real.h"
 
 namespace hearth::kernels {
 
@@ -21,7 +22,8 @@ inline int Exl3Column(int t) { return (t >> 5) + 8 * ((t >> 2) & 1); }
 
 // File order -> strip layout of MatrixView. `trellis` may be unaligned: [in/16][out/16][16*bits] u16.
 // `out` has in*out*bits/8 bytes. Strips [strip_begin, strip_end) only; out points at the first strip of the matrix.
-void Exl3RepackStrips(const void* trellis, Dim in, Dim out, uint32_t bits, Dim strip_begin, Dim strip_end, void* strips);
+void Exl3RepackStrips(const void* trellis, Dim in, Dim out, uint32_t bits, Dim strip_begin, Dim strip_end,
+                      void* strips);
 
 // Decoded Q of a matrix in strip layout: fp16 bits, row-major [in_padded, out_padded], before transforms.
 void Exl3DecodeInner(const MatrixView& matrix, uint16_t* q);

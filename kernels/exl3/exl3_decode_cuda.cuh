@@ -3,8 +3,8 @@
 #include <cstdint>
 
 #include "common/base/float16.h"
+#include "common/matrix/matrix_view.h"
 #include "kernels/cuda/host_device.h"
-#include "kernels/matrix_view.h"
 
 namespace hearth::kernels::cuda {
 

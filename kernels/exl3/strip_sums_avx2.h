@@ -1,6 +1,7 @@
 #pragma once
 
-#include "kernels/matrix_view.h"
+#include "common/matrix/matrix_view.h"
+#include "kernels/real.h"
 
 namespace hearth::kernels::avx2 {
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/exl3/decode_avx2.h"
+#include "kernels/real.h"
 
 namespace hearth::kernels::avx2 {
 

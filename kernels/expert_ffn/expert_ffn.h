@@ -2,8 +2,9 @@
 
 #include <cstdint>
 
-#include "kernels/matrix_view.h"
+#include "common/matrix/matrix_view.h"
 #include "kernels/phase.h"
+#include "kernels/real.h"
 
 namespace hearth::kernels {
 

@@ -1,7 +1,8 @@
 #pragma once
 
-#include "kernels/matrix_view.h"
+#include "common/matrix/matrix_view.h"
 #include "kernels/phase.h"
+#include "kernels/real.h"
 
 namespace hearth::kernels {
 

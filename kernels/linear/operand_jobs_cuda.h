@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "kernels/matrix_view.h"
+#include "common/matrix/matrix_view.h"
 
 namespace hearth::kernels::cuda {
 

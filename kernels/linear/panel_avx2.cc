@@ -2,7 +2,8 @@
 
 #include <immintrin.h>
 
-#include "kernels/matrix_view.h"
+#include "common/matrix/matrix_view.h"
+#include "kernels/real.h"
 
 namespace hearth::kernels::avx2 {
 namespace {

@@ -149,16 +149,16 @@ class WrongKernel final : public kernels::ExpertKernel {
  public:
   explicit WrongKernel(ExpertArithmetic arithmetic) : right_(kernels::GetExpertKernel(ExpertIsa::kRef, arithmetic)) {}
   const char* name() const override { return "wrong"; }
-  kernels::Dim ScratchBytes(const kernels::MlpView& e, kernels::Dim picks) const override {
+  kernels::Dim ScratchBytes(const MlpView& e, kernels::Dim picks) const override {
     return right_.ScratchBytes(e, picks);
   }
-  kernels::Dim Units(const kernels::MlpView& e, kernels::Dim picks, kernels::ExpertPhase phase) const override {
+  kernels::Dim Units(const MlpView& e, kernels::Dim picks, kernels::ExpertPhase phase) const override {
     return right_.Units(e, picks, phase);
   }
   void Run(const kernels::ExpertFfnArgs& args, kernels::ExpertPhase phase, kernels::Dim unit,
            void* scratch) const override {
     right_.Run(args, phase, unit, scratch);
-    const bool other = args.expert.gate.bits == 6 && args.expert.gate.codebook == kernels::Codebook::kMcg;
+    const bool other = args.expert.gate.bits == 6 && args.expert.gate.codebook == Codebook::kMcg;
     if (other && phase == kernels::ExpertPhase::kDown && unit == 1) args.out[130] *= 1.01f;
   }
 

@@ -13,8 +13,6 @@ namespace hearth::testing {
 namespace {
 
 using kernels::Dim;
-using kernels::MatrixView;
-using kernels::WeightKind;
 
 Dim Padded(Dim n) { return (n + 127) / 128 * 128; }
 

@@ -6,15 +6,16 @@
 #include <random>
 #include <vector>
 
-#include "kernels/matrix_view.h"
+#include "common/matrix/matrix_view.h"
+#include "kernels/real.h"
 
 namespace hearth::testing {
 
 struct MatrixSpec {
-  kernels::WeightKind kind = kernels::WeightKind::kExl3;
+  WeightKind kind = WeightKind::kExl3;
   kernels::Dim in = 128, out = 128;
   uint32_t bits = 3;
-  kernels::Codebook codebook = kernels::Codebook::kMul1;
+  Codebook codebook = Codebook::kMul1;
   bool bias = false;
 };
 
@@ -26,14 +27,14 @@ class TestMatrix {
   static TestMatrix Exl3(const MatrixSpec& spec, const void* trellis, std::vector<uint16_t> suh,
                          std::vector<uint16_t> svh);
 
-  const kernels::MatrixView& view() const { return view_; }
+  const MatrixView& view() const { return view_; }
   // W [in, out] of y = x W in fp64 from the definition: diag(suh) H Q H diag(svh), or the plain values.
   std::vector<double> Dense() const;
 
  private:
   void Allocate();
 
-  kernels::MatrixView view_;
+  MatrixView view_;
   std::shared_ptr<std::byte> data_;  // 64-byte aligned
   std::vector<uint16_t> suh_, svh_;
   std::vector<float> bias_;

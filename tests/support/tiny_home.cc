@@ -26,8 +26,8 @@ struct Builder {
 
   HomeMatrix Matrix(uint32_t in, uint32_t out, std::byte* record, uint64_t& at) {
     HomeMatrix m;
-    m.kind = static_cast<uint32_t>(kernels::WeightKind::kExl3);
-    m.codebook = static_cast<uint32_t>(kernels::Codebook::kMul1);
+    m.kind = static_cast<uint32_t>(WeightKind::kExl3);
+    m.codebook = static_cast<uint32_t>(Codebook::kMul1);
     m.bits = spec.bits;
     m.in_features = in;
     m.out_features = out;

@@ -47,7 +47,7 @@ TEST_F(HomeViewTest, OpensAndShowsExperts) {
   EXPECT_EQ(view.layers(), 3u);
   EXPECT_EQ(view.experts(), 16u);
   EXPECT_EQ(view.fingerprint(), TinyHomeSpec{}.fingerprint);
-  const kernels::MlpView mlp = view.Expert(2, 15);
+  const MlpView mlp = view.Expert(2, 15);
   EXPECT_EQ(mlp.gate.in_features, 256);
   EXPECT_EQ(mlp.down.out_features, 256);
   EXPECT_EQ(mlp.limit, 10.0f);
@@ -58,7 +58,7 @@ TEST_F(HomeViewTest, OpensAndShowsExperts) {
 TEST_F(HomeViewTest, RecordAndScalesAreSeparate) {
   const HomeView view = *HomeView::Open(base(), size_, "");
   std::vector<std::byte> copy(view.record(1, 3), view.record(1, 3) + view.record_stride());
-  const kernels::MlpView mlp = view.Expert(1, 3, copy.data());
+  const MlpView mlp = view.Expert(1, 3, copy.data());
   EXPECT_EQ(mlp.gate.data, copy.data() + view.entry(1, 3).gate.data_offset);
   EXPECT_EQ(mlp.gate.suh, view.Expert(1, 3).gate.suh);
 }
@@ -120,7 +120,7 @@ TEST_F(HomeViewTest, RefusesEveryBrokenField) {
       {"scales outside", [&] { expert(47).down.suh_offset = 0; }},
       {"scales outside", [&] { expert(47).down.suh_offset = UINT64_MAX - 63; }},
       {"padding", [&] { expert(3).up.in_padded += 128; }},
-      {"outside its record", [&] { expert(3).down.kind = static_cast<uint32_t>(kernels::WeightKind::kF32); }},
+      {"outside its record", [&] { expert(3).down.kind = static_cast<uint32_t>(WeightKind::kF32); }},
   };
   int number = 0;
   for (const auto& [expected, damage] : cases) {
@@ -156,7 +156,7 @@ TEST_F(HomeViewTest, SurvivesMutations) {
     ++opened;
     for (uint32_t layer = 0; layer < view->layers(); ++layer) {
       for (uint32_t e = 0; e < view->experts(); ++e) {
-        const kernels::MlpView mlp = view->Expert(layer, e);
+        const MlpView mlp = view->Expert(layer, e);
         for (const auto* m : {&mlp.gate, &mlp.up, &mlp.down}) {
           const auto* data = static_cast<const std::byte*>(m->data);
           ASSERT_TRUE(data >= base() && data + m->bytes() <= base() + size_);

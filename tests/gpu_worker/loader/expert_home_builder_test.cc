@@ -209,7 +209,7 @@ TEST_F(HomeBuilder, FingerprintCoversSourceAndGeometry) {
   const std::string first(plan_.header.fingerprint);
   EXPECT_NE(std::string(PlanHome(config_, experts_, "another").header.fingerprint), first);
   std::vector<ExpertPlan> experts = experts_;
-  experts[3].up.codebook = kernels::Codebook::kMcg;
+  experts[3].up.codebook = Codebook::kMcg;
   EXPECT_NE(std::string(PlanHome(config_, experts, checkpoint_.Fingerprint()).header.fingerprint), first);
 }
 

@@ -47,7 +47,7 @@ TEST(LoadTiny, LoadsEverything) {
   EXPECT_FLOAT_EQ(model.generation.top_p, 0.95f);
 
   ASSERT_EQ(model.weights.layers.size(), 8u);
-  EXPECT_EQ(model.weights.embedding_kind, kernels::WeightKind::kF16);
+  EXPECT_EQ(model.weights.embedding_kind, WeightKind::kF16);
   EXPECT_EQ(model.weights.head.bits, 6u);
   EXPECT_EQ(model.weights.head.out_features, 4096);
   for (int i = 0; i < 8; ++i) {
@@ -61,7 +61,7 @@ TEST(LoadTiny, LoadsEverything) {
   EXPECT_EQ(model.weights.layers[0].kda->qkv.size(), 1u);
   EXPECT_EQ(model.weights.layers[0].kda->qkv[0].out_features, 3 * 256);
   ASSERT_TRUE(model.weights.layers[3].mla->indexer.has_value());
-  EXPECT_EQ(model.weights.layers[3].mla->indexer->gate.kind, kernels::WeightKind::kF32);
+  EXPECT_EQ(model.weights.layers[3].mla->indexer->gate.kind, WeightKind::kF32);
 
   const HomeView& view = model.home.view();
   EXPECT_EQ(view.layers(), 7u);
@@ -73,8 +73,8 @@ TEST(LoadTiny, LoadsEverything) {
   for (uint32_t layer = 0; layer < view.layers(); ++layer) {
     for (uint32_t expert = 0; expert < view.experts(); ++expert) {
       ASSERT_EQ(view.Checksum(layer, expert), view.entry(layer, expert).checksum);
-      const kernels::MlpView mlp = view.Expert(layer, expert);
-      ASSERT_EQ(mlp.gate.kind, kernels::WeightKind::kExl3);
+      const MlpView mlp = view.Expert(layer, expert);
+      ASSERT_EQ(mlp.gate.kind, WeightKind::kExl3);
       ASSERT_EQ(reinterpret_cast<uintptr_t>(mlp.down.data) % 64, 0u);
       ASSERT_NE(mlp.down.svh, nullptr);
     }
@@ -95,10 +95,10 @@ TEST(LoadTiny, DecodesToTheDigestsOfTheOracle) {
     const std::string name = module["module"];
     const MatrixPlan plan = planner.Matrix(name, module["in_features"], module["out_features"]);
     EXPECT_EQ(plan.bits, module["K"].get<uint32_t>()) << name;
-    EXPECT_EQ(plan.codebook, kernels::Codebook::kMul1) << name;
-    kernels::MatrixView view = plan.Geometry(kernels::WeightKind::kF32);
+    EXPECT_EQ(plan.codebook, Codebook::kMul1) << name;
+    MatrixView view = plan.Geometry(WeightKind::kF32);
     AlignedBuffer strips(static_cast<size_t>(view.bytes()));
-    FillStrips(checkpoint, plan, kernels::WeightKind::kF32, strips.data());
+    FillStrips(checkpoint, plan, WeightKind::kF32, strips.data());
     view.data = strips.data();
     std::vector<uint16_t> q(static_cast<size_t>(view.in_padded * view.out_padded));
     kernels::Exl3DecodeInner(view, q.data());

@@ -55,16 +55,16 @@ void Variant::LoadsWithoutWarnings() {
     EXPECT_EQ(model.weights.layers[1].shared->gate.out_features, 3 * 128);
   }
   if (name == "plain") {  // tied
-    EXPECT_EQ(model.weights.head.kind, kernels::WeightKind::kF32);
+    EXPECT_EQ(model.weights.head.kind, WeightKind::kF32);
     EXPECT_EQ(model.weights.head.out_features, model.config.vocab_size);
     const float row = static_cast<const float*>(model.weights.head.data)[2];  // input 0, output 2
     const auto* embedding = static_cast<const uint16_t*>(model.weights.embedding);
     const uint16_t bits = embedding[2 * model.config.hidden_size];
-    EXPECT_EQ(row, model.weights.embedding_kind == kernels::WeightKind::kF16 ? F16ToFloat(bits) : Bf16ToFloat(bits));
+    EXPECT_EQ(row, model.weights.embedding_kind == WeightKind::kF16 ? F16ToFloat(bits) : Bf16ToFloat(bits));
   }
   if (name == "mixed") {
-    EXPECT_EQ(model.home.view().Expert(0, 0).gate.kind, kernels::WeightKind::kExl3);
-    EXPECT_NE(model.home.view().Expert(0, 1).gate.kind, kernels::WeightKind::kExl3);
+    EXPECT_EQ(model.home.view().Expert(0, 0).gate.kind, WeightKind::kExl3);
+    EXPECT_NE(model.home.view().Expert(0, 1).gate.kind, WeightKind::kExl3);
   }
   KvBIsCutByHead(model);
 }

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/matrix_view.h"
+#include "common/matrix/matrix_view.h"
 
 namespace hearth::testing {
 
@@ -17,9 +17,9 @@ inline nlohmann::json ReadExl3Vectors() {
   return nlohmann::json::parse(file);
 }
 
-inline kernels::Codebook CodebookNamed(const std::string& name) {
-  if (name == "mul1") return kernels::Codebook::kMul1;
-  return name == "mcg" ? kernels::Codebook::kMcg : kernels::Codebook::k3inst;
+inline Codebook CodebookNamed(const std::string& name) {
+  if (name == "mul1") return Codebook::kMul1;
+  return name == "mcg" ? Codebook::kMcg : Codebook::k3inst;
 }
 
 // Numbers of `digits` hex digits each, most significant first.

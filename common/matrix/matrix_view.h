@@ -2,15 +2,13 @@
 
 #include <cstdint>
 
-#include "kernels/real.h"
-
-namespace hearth::kernels {
+namespace hearth {
 
 enum class WeightKind : uint32_t { kNone = 0, kExl3 = 1, kF16 = 2, kBf16 = 3, kF32 = 4 };
 enum class Codebook : uint32_t { k3inst = 0, kMcg = 1, kMul1 = 2 };
 
-constexpr Dim kStripColumns = 128;  // output columns of one strip, and the size of a Hadamard block
-constexpr Dim kTile = 16;
+constexpr int64_t kStripColumns = 128;  // output columns of one strip, and the size of a Hadamard block
+constexpr int64_t kTile = 16;
 
 // One weight matrix of y = x W (+ bias), W being [in, out], in the layout that every reader of this project shares.
 //
@@ -23,25 +21,29 @@ struct MatrixView {
   WeightKind kind = WeightKind::kNone;
   Codebook codebook = Codebook::kMul1;
   uint32_t bits = 0;  // K of EXL3, 1..8
-  Dim in_features = 0, out_features = 0;
-  Dim in_padded = 0, out_padded = 0;
-  const void* data = nullptr;      // 64-byte aligned
+  int64_t in_features = 0, out_features = 0;
+  int64_t in_padded = 0, out_padded = 0;
+  const void* data = nullptr;  // 64-byte aligned
   const uint16_t* suh = nullptr;
   const uint16_t* svh = nullptr;
   const float* bias = nullptr;  // [out_features], may be null
 
-  Dim strips() const { return out_padded / kStripColumns; }
-  Dim bytes_per_strip() const {
+  int64_t strips() const { return out_padded / kStripColumns; }
+  int64_t bytes_per_strip() const {
     switch (kind) {
-      case WeightKind::kExl3: return in_padded * kTile * bits;
+      case WeightKind::kExl3:
+        return in_padded * kTile * bits;
       case WeightKind::kF16:
-      case WeightKind::kBf16: return in_features * kStripColumns * 2;
-      case WeightKind::kF32: return in_features * kStripColumns * 4;
-      case WeightKind::kNone: break;
+      case WeightKind::kBf16:
+        return in_features * kStripColumns * 2;
+      case WeightKind::kF32:
+        return in_features * kStripColumns * 4;
+      case WeightKind::kNone:
+        break;
     }
     return 0;
   }
-  Dim bytes() const { return bytes_per_strip() * strips(); }
+  int64_t bytes() const { return bytes_per_strip() * strips(); }
 };
 
 // The three matrices of a gated MLP: y = down(silu(min(gate x, limit)) * clamp(up x, -limit, limit)).
@@ -50,4 +52,4 @@ struct MlpView {
   float limit = 0;            // swiglu_limit
 };
 
-}  // namespace hearth::kernels
+}  // namespace hearth
