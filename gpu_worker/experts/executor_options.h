@@ -36,7 +36,8 @@ struct ExecutorOptions {
   // Cost constants in milliseconds; unset ones are measured. All are corrected by observed times.
   std::optional<double> ct_a, ct_b, ct_tzc;
 
-  // A CPU job may take this long at least, whatever was predicted. Unset: 5 ms, or 50 ms with 4 CPUs or fewer.
+  // A CPU job may take this long at least, whatever was predicted. Unset: 5 ms, or 50 ms with 4 CPUs or fewer
+  // and where the lane is forced.
   std::optional<std::chrono::milliseconds> least_cpu_deadline;
   double cpu_deadline_factor = 3;
 };

@@ -4,7 +4,6 @@
 #include <limits>
 #include <vector>
 
-#include "common/base/cpu_info.h"
 #include "gpu_worker/experts/lane_timer.h"
 #include "gpu_worker/experts/pick_groups.h"
 #include "gpu_worker/experts/run_group.h"
@@ -68,9 +67,11 @@ CostConstants StartConstants(const HomeView& home, const kernels::Backend& backe
   return cost;
 }
 
-std::chrono::microseconds CpuBudget(const ExecutorOptions& options, double predicted_seconds) {
-  static const bool small_host = UsableCpuCount() <= kSmallHost;
-  const std::chrono::microseconds least = options.least_cpu_deadline.value_or(small_host ? 50ms : 5ms);
+std::chrono::microseconds CpuBudget(const ExecutorOptions& options, double predicted_seconds, int usable_cpus) {
+  // Whoever forces the lane wants what it computes, and a lane that is never in time is never predicted better.
+  const bool forced = options.cpu_lane == CpuLaneMode::kAlways || options.force == ForceSource::kCpu;
+  const std::chrono::microseconds least =
+      options.least_cpu_deadline.value_or(forced || usable_cpus <= kSmallHost ? 50ms : 5ms);
   const auto predicted =
       std::chrono::microseconds(static_cast<int64_t>(options.cpu_deadline_factor * predicted_seconds * 1e6));
   return std::max(least, predicted);

@@ -18,7 +18,7 @@ int32_t PlanSlots(const ExecutorOptions& options, uint64_t experts, uint64_t rec
 // Cost constants: the options' where set, else measured by running one expert.
 CostConstants StartConstants(const HomeView& home, const kernels::Backend& backend, const ExecutorOptions& options);
 
-// How long a CPU job of this predicted length may take.
-std::chrono::microseconds CpuBudget(const ExecutorOptions& options, double predicted_seconds);
+// How long a CPU job of this predicted length may take on a host of so many usable CPUs.
+std::chrono::microseconds CpuBudget(const ExecutorOptions& options, double predicted_seconds, int usable_cpus);
 
 }  // namespace hearth

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "common/base/check.h"
+#include "common/base/cpu_info.h"
 #include "gpu_worker/experts/executor_start.h"
 
 namespace hearth {
@@ -171,7 +172,8 @@ void LaneExecutor::PublishCpu(const MoeStep& step) {
     if (lane_ != nullptr && lane_->up()) cost_.ObserveIdleCpu();
     return;
   }
-  const auto budget = CpuBudget(options_, CpuSeconds(cost_.now(), cpu_weight_));
+  static const int usable_cpus = UsableCpuCount();
+  const auto budget = CpuBudget(options_, CpuSeconds(cost_.now(), cpu_weight_), usable_cpus);
   published_at_ = std::chrono::steady_clock::now();
   cpu_deadline_ = Deadline::At(published_at_ + budget);
   published_ = lane_->Publish({step.moe_layer, step.x_host, step.rows, cpu_experts_, budget});

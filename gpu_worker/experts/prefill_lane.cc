@@ -79,12 +79,11 @@ void PrefillLane::Borrow() {
   const auto lock = cache_.Lock();
   const cache::View view = cache_.view();
   if (cache::FreeSlots(view) >= view.keys - view.state->used) return;
-  const auto elastic = static_cast<int64_t>(options_.elastic_bytes / home_.record_stride()) -
-                       static_cast<int64_t>(lent_activations_.size());
+  const auto lent = static_cast<int64_t>(lent_activations_.size());
+  const int64_t elastic = static_cast<int64_t>(options_.elastic_bytes / home_.record_stride()) - lent;
+  const int64_t kept = view.slots - (view.slots + kSlotsKept - 1) / kSlotsKept - lent;
   const auto stage = static_cast<int64_t>(options_.stage_bytes / home_.record_stride());
-  const int64_t per_buffer =
-      std::min({static_cast<int64_t>(home_.experts()), stage, elastic / 2,
-                static_cast<int64_t>(view.slots - (view.slots + kSlotsKept - 1) / kSlotsKept) / 2});
+  const int64_t per_buffer = std::min({static_cast<int64_t>(home_.experts()), stage, elastic / 2, kept / 2});
   if (per_buffer < 1) return;
   LendChunks(view, static_cast<int32_t>(2 * per_buffer), kChunkSlots, lent_);
   const auto half = static_cast<std::ptrdiff_t>(lent_.size() / 2);

@@ -140,6 +140,12 @@ void Scheduler::AbandonChunk() {
   chunk_ = nullptr;
 }
 
+// What a prompt's chunks hold in the engine goes back when the prompt leaves, also between two of its chunks.
+void Scheduler::LetGoOfChunk(const Sequence& sequence) {
+  const bool between = chunk_ == nullptr && sequence.phase == RequestPhase::kPrefill;
+  if (chunk_ == &sequence || between) AbandonChunk();
+}
+
 void Scheduler::Fail(Sequence& sequence, Status status) {
   observer_.Failed(status.code(), sequence.phase);
   End(sequence, Outcome{.status = std::move(status)});
@@ -147,7 +153,7 @@ void Scheduler::Fail(Sequence& sequence, Status status) {
 
 void Scheduler::End(Sequence& sequence, Outcome outcome) {
   HEARTH_CHECK(!sequence.ended, "a request ends once");
-  if (chunk_ == &sequence) AbandonChunk();
+  LetGoOfChunk(sequence);
   if (sequence.slot >= 0) engine_.Close(sequence.slot);
   sequence.slot = -1;
   if (sequence.phase == RequestPhase::kPaused) {

@@ -54,6 +54,7 @@ class Scheduler {
   void Admit();
   void ResumePaused();
   void AbandonChunk();
+  void LetGoOfChunk(const Sequence& sequence);
   void End(Sequence& sequence, Outcome outcome);
   void Fail(Sequence& sequence, Status status);
   void Sweep();

@@ -93,6 +93,7 @@ void Scheduler::Pause(Sequence& sequence) {
                                             " KV tokens ran dry and the host memory for paused sequences is full (",
                                             options_.paused_bytes_max, " bytes); -cs or --paused-gb would help"));
   }
+  LetGoOfChunk(sequence);
   sequence.saved = engine_.Save(sequence.slot);
   paused_bytes_ += sequence.saved->bytes();
   engine_.Close(sequence.slot);

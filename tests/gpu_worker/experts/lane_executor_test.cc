@@ -316,6 +316,28 @@ TEST(LaneExecutor, LargeChunksAreStagedOneLayerAhead) {
   EXPECT_EQ(executor.stats().slots_lent, 0u);
 }
 
+TEST(LaneExecutor, ActivationsAndStagingTogetherLeaveEveryEighthSlot) {
+  kernels::MemoryOps memory = *TestBackend().memory;
+  memory.is_host = false;  // only where memory is short are activations lent
+  kernels::Backend device = TestBackend();
+  device.memory = &memory;
+  const TinyHome tiny({.layers = 4});
+  const HomeView home = tiny.view();
+  for (const int slots : {24, 40, 48}) {
+    for (const int activations : {slots / 4, slots / 2, slots * 3 / 4}) {
+      ExecutorOptions options;
+      options.max_slots = slots;
+      LaneExecutor executor(home, device, options, nullptr);
+      ASSERT_NE(executor.LendActivations(static_cast<uint64_t>(activations) * home.record_stride()), nullptr);
+      std::mt19937 random(1);
+      Step chunk(home, 0, 64, random);
+      ASSERT_TRUE(executor.Prefill(chunk.step, 1, nullptr).ok());
+      EXPECT_GE(executor.stats().slots_lent, static_cast<uint64_t>(activations));
+      EXPECT_LE(executor.stats().slots_lent, static_cast<uint64_t>(slots * 7 / 8)) << activations << " of " << slots;
+    }
+  }
+}
+
 TEST(LaneExecutor, AColdCacheThatHoldsEverythingIsFilledByPrefill) {
   const TinyHome tiny({});
   const HomeView home = tiny.view();

@@ -6,6 +6,8 @@
 #include <functional>
 #include <random>
 
+#include "gpu_worker/experts/executor_start.h"
+
 namespace hearth {
 namespace {
 
@@ -149,6 +151,21 @@ struct Lanes {
 
 std::function<double(std::mt19937&)> Outliers(double share, double factor) {
   return [=](std::mt19937& random) { return std::bernoulli_distribution(share)(random) ? factor : 1.0; };
+}
+
+TEST(CpuBudget, WaitsLongerWhereTheHostIsSmallOrTheLaneIsForced) {
+  using namespace std::chrono_literals;
+  ExecutorOptions options;
+  EXPECT_EQ(CpuBudget(options, 1e-3, 16), 5ms);
+  EXPECT_EQ(CpuBudget(options, 4e-3, 16), 12ms) << "three times what is predicted";
+  EXPECT_EQ(CpuBudget(options, 1e-3, 4), 50ms);
+  options.cpu_lane = CpuLaneMode::kAlways;
+  EXPECT_EQ(CpuBudget(options, 1e-3, 16), 50ms);
+  options.least_cpu_deadline = 7ms;
+  EXPECT_EQ(CpuBudget(options, 1e-3, 4), 7ms);
+  options = {};
+  options.force = ForceSource::kCpu;
+  EXPECT_EQ(CpuBudget(options, 1e-3, 16), 50ms);
 }
 
 // Of large hosts and of small ones, see CpuBudget.

@@ -95,7 +95,7 @@ class FakeEngine : public StepEngine {
     HEARTH_CHECK(At(slot).length % 64 == 0, "a chunk starts at a multiple of 64");
     HEARTH_CHECK(!tokens.empty() && static_cast<int64_t>(tokens.size()) <= shape_.chunk_size, "chunk length");
     CheckRoom(slot, static_cast<int64_t>(tokens.size()));
-    chunk_active_ = true;
+    chunk_active_ = holds_chunk_ = true;
     chunk_slot_ = slot;
     layers_done_ = 0;
     chunk_.assign(tokens.begin(), tokens.end());
@@ -115,7 +115,9 @@ class FakeEngine : public StepEngine {
     return Status::Ok();
   }
   bool chunk_done() const override { return !chunk_active_; }
-  void AbandonChunk() override { chunk_active_ = false; }
+  void AbandonChunk() override { chunk_active_ = holds_chunk_ = false; }
+  // Would a real engine still hold memory for a chunk's activations?
+  bool holds_chunk() const { return holds_chunk_; }
   void ChunkLogits(int64_t begin, int64_t count, float* logits) override {
     HEARTH_CHECK(!chunk_active_ && begin >= 0 && begin + count <= static_cast<int64_t>(states_.size()), "chunk rows");
     const size_t vocab = static_cast<size_t>(shape_.vocab);
@@ -158,7 +160,7 @@ class FakeEngine : public StepEngine {
   Shape shape_;
   std::vector<Sequence> sequences_;
   int64_t free_pages_;
-  bool chunk_active_ = false;
+  bool chunk_active_ = false, holds_chunk_ = false;
   Slot chunk_slot_ = -1;
   int layers_done_ = 0;
   std::vector<int32_t> chunk_;

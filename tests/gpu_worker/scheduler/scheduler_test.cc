@@ -44,6 +44,7 @@ class SchedulerTest : public testing::Test {
     return received;
   }
   void ExpectNothingLeft() {
+    EXPECT_FALSE(engine_->holds_chunk());
     EXPECT_EQ(engine_->free_slots(), shape_.slots);
     EXPECT_EQ(engine_->free_tokens(), engine_->total_tokens());
     EXPECT_EQ(scheduler_->counts().admitted, 0);
@@ -251,6 +252,21 @@ TEST_F(SchedulerTest, DeadlinesEndEveryPhase) {
   RunDry();
   EXPECT_EQ(Drain(*inside).outcome.status.code(), StatusCode::kDeadlineExceeded);
   ExpectNothingLeft();
+}
+
+TEST_F(SchedulerTest, APromptThatLeavesBetweenItsChunksLeavesNothingInTheEngine) {
+  Start();
+  const auto decoding = Submit(Greedy(Tokens(10, 1), 600));
+  RunUntil(*decoding, 3);
+  engine_->on_layer = [&] { now_ += 300ms; };  // a decode step after each layer, so after each chunk as well
+  const auto prompt = Submit(Greedy(Tokens(200, 2), 10));
+  const uint64_t before = scheduler_->counts().prompt_tokens;
+  while (scheduler_->counts().prompt_tokens == before) ASSERT_TRUE(scheduler_->RunOnce());
+  EXPECT_TRUE(engine_->holds_chunk()) << "the next chunk may use it";
+  prompt->cancelled = true;
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(scheduler_->RunOnce());
+  EXPECT_EQ(Drain(*prompt).outcome.status.code(), StatusCode::kCancelled);
+  EXPECT_FALSE(engine_->holds_chunk()) << "while others decode";
 }
 
 TEST_F(SchedulerTest, ACancellationAtTheDeadlineIsADeadline) {
