@@ -7,8 +7,8 @@
 namespace hearth {
 
 // Copies on a stream of their own, which the device's copy engine serves beside its kernels. What was handed to the
-// stream cannot be taken back: Stop waits for it and for what was
-// handed over before it, two staging buffers' worth of bytes at most.
+// stream cannot be taken back: Stop waits for it and for what was handed over before it, two staging buffers' worth of
+// bytes at most.
 class StreamCopyEngine final : public CopyEngine {
  public:
   explicit StreamCopyEngine(const kernels::Backend& backend);
