@@ -5,6 +5,7 @@
 #include "common/base/listen_socket.h"
 #include "common/base/startup_error.h"
 #include "common/log/log.h"
+#include "gateway/http/descriptor_limit.h"
 #include "gateway/page/page.h"
 #include "gateway/serving/chat_handler.h"
 #include "gateway/serving/completion_handler.h"
@@ -15,7 +16,14 @@ namespace hearth {
 namespace {
 
 http::ServerOptions ServerOptionsOf(const GatewayConfig& config, GatewayMetrics& metrics, const http::Router& router) {
-  http::ServerOptions options{.host = config.host, .port = config.port, .max_connections = config.max_connections};
+  const uint64_t descriptors = http::RaiseDescriptorLimit();
+  const uint32_t connections = http::ConnectionsWithin(descriptors, config.max_connections);
+  if (connections < config.max_connections) {
+    Log(LogLevel::kWarning, "option",
+        {{"text", StrCat("--max-connections ", config.max_connections, " clamped to ", connections,
+                         ": this process may open ", descriptors, " files; raise ulimit -n or LimitNOFILE")}});
+  }
+  http::ServerOptions options{.host = config.host, .port = config.port, .max_connections = connections};
   options.limits.header_timeout = config.header_timeout;
   options.limits.body_timeout = config.body_timeout;
   options.limits.write_timeout = config.write_timeout;

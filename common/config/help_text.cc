@@ -26,7 +26,7 @@ std::string Cell(const std::string& text) {
 
 std::string DefaultText(const Option& option) {
   const std::string text = option.PrintMasked();
-  return text.empty() ? "none" : text;
+  return text.empty() ? "empty" : text;
 }
 
 }  // namespace

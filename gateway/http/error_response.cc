@@ -42,7 +42,8 @@ std::string Body(const std::string& message, const char* type, const std::string
   nlohmann::ordered_json error;
   error["message"] = Utf8Prefix(message, kMostMessageBytes);
   error["type"] = type;
-  error["param"] = param.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(Utf8Prefix(param, kMostParamBytes));
+  error["param"] =
+      param.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(Utf8Prefix(param, kMostParamBytes));
   error["code"] = code.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(code);
   nlohmann::ordered_json body;
   body["error"] = std::move(error);

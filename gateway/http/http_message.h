@@ -28,9 +28,10 @@ struct HttpRequest {
   std::string body;
   std::string remote;  // address of the peer
   std::string id;      // x-request-id: the client's when it is harmless, else drawn here
-  // True once nobody waits for the answer any more: the client closed its side, or draining ran out of time. Never
-  // blocks. Handlers that wait ask it every 20 ms.
+  // True once nobody waits for the answer any more: the client closed its side, or draining ran out of time, which
+  // drain_over tells apart: then the client is there to be told. Never block. Handlers that wait ask every 20 ms.
   std::function<bool()> client_left = [] { return false; };
+  std::function<bool()> drain_over = [] { return false; };
   std::shared_ptr<RequestNote> note = std::make_shared<RequestNote>();
 
   // First value, "" when there is none.

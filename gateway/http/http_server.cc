@@ -6,8 +6,10 @@
 #include <sys/socket.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
+#include <cstring>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -189,7 +191,7 @@ class HttpServer::Impl : public httplib::Server {
       if (!client.valid()) {
         // Out of descriptors, mostly: a connection must end before the next can come.
         if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-          Log(LogLevel::kError, "accept_failed", {{"errno", errno}});
+          Log(LogLevel::kError, "accept_failed", {{"reason", std::strerror(errno)}});
           std::this_thread::sleep_for(std::chrono::milliseconds(10));
         }
         continue;
@@ -267,6 +269,7 @@ class HttpServer::Impl : public httplib::Server {
     request.remote = connection.PeerAddress();
     request.id = RequestId(request.Header("x-request-id"));
     request.client_left = [this, &connection] { return cut_ || connection.PeerLeft(); };
+    request.drain_over = [this] { return cut_.load(); };
     HttpResponse response = Answer(request, connection);
     response.headers.emplace_back("x-request-id", request.id);
     AddCors(options_.access, request, response);

@@ -19,6 +19,7 @@ GenerationRun::GenerationRun(const Services& services, const http::HttpRequest& 
     : services_(services),
       request_id_(request.id),
       client_left_(request.client_left),
+      drain_over_(request.drain_over),
       specs_(std::move(specs)),
       deadline_(deadline),
       prompt_tokens_(std::accumulate(specs_.begin(), specs_.end(), size_t{0},
@@ -90,6 +91,7 @@ Status GenerationRun::CancelledByClient(bool not_reading) {
     counter.Increment();
     SetPhase(choices_[i], Phase::kEnded);
   }
+  if (drain_over_()) return DrainIsOver();
   return Cancelled(not_reading ? "the client did not read for the write timeout" : "the client left");
 }
 

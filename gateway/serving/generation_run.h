@@ -82,7 +82,7 @@ class GenerationRun {
 
   const Services& services_;
   const std::string request_id_;
-  const std::function<bool()> client_left_;
+  const std::function<bool()> client_left_, drain_over_;
   const std::vector<engine::GenerateSpec> specs_;
   const Deadline deadline_;
   const Clock::time_point start_ = Clock::now();

@@ -25,7 +25,10 @@ Result<std::vector<engine::ScoreRow>> ScoreRows(const Services& services, const 
     status = workers.Failure(std::move(status), request.client_left());
     // Before the first row another worker can do it all.
   } while (status.code() == StatusCode::kUnavailable && rows.empty() && workers.Next());
-  if (status.code() == StatusCode::kCancelled) services.metrics.cancelled_prefill.Increment();
+  if (status.code() == StatusCode::kCancelled) {
+    services.metrics.cancelled_prefill.Increment();
+    if (request.drain_over()) return DrainIsOver();
+  }
   if (status.code() == StatusCode::kUnavailable) workers.Hint();
   if (!status.ok()) return status;
   if (!in_order || rows.size() != spec.ids.size() - spec.first_row) {

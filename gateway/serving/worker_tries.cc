@@ -35,4 +35,8 @@ Status WorkerTries::Failure(Status status, bool client_left) const {
   return status;
 }
 
+Status DrainIsOver() {
+  return Unavailable("the gateway is stopping and waits for running answers no longer (--drain-timeout); try again");
+}
+
 }  // namespace hearth::serving

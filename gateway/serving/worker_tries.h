@@ -30,4 +30,7 @@ class WorkerTries {
   std::vector<size_t> tried_;
 };
 
+// What a request is told whose answer was not whole when draining ran out of time.
+Status DrainIsOver();
+
 }  // namespace hearth::serving

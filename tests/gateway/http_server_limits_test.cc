@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include "gateway/http/descriptor_limit.h"
 #include "gateway/http/http_server.h"
 #include "tests/gateway/running_server.h"
 
@@ -172,6 +174,19 @@ TEST_F(ServerLimits, DrainDeadlineTellsHandlersThatTheClientLeft) {
   ASSERT_TRUE(Eventually([this] { return waiting_ == 1; }));
   server_->Drain(Deadline::After(50ms), [](const std::string&) { return false; });
   EXPECT_EQ(left_, 1);
+}
+
+TEST(DescriptorLimit, ConnectionsLeaveDescriptorsForTheRest) {
+  EXPECT_EQ(ConnectionsWithin(1 << 20, 1024), 1024u);
+  EXPECT_EQ(ConnectionsWithin(1024, 1024), 1024 - kOtherDescriptors);
+  EXPECT_EQ(ConnectionsWithin(1024, 100), 100u);
+  EXPECT_EQ(ConnectionsWithin(20, 1024), 1u);
+  rlimit before{}, after{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(RaiseDescriptorLimit(), before.rlim_max);
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &after), 0);
+  EXPECT_EQ(after.rlim_cur, before.rlim_max);
+  ::setrlimit(RLIMIT_NOFILE, &before);
 }
 
 TEST_F(ServerLimits, ConnectionsBeyondTheLimitAreRefused) {

@@ -310,6 +310,31 @@ TEST_F(Lifecycle, DrainLetsRunningStreamsEnd) {
   drain.join();
 }
 
+TEST_F(Lifecycle, AnswersThatDrainingDoesNotWaitForEndWithAnError) {
+  director_ = [](const engine::GenerateSpec&) {
+    Script script = Saying("a</think>one two");
+    script.hang_at_end = true;
+    return script;
+  };
+  config_.drain_timeout = std::chrono::milliseconds(300);
+  Start();
+  HttpProbe whole(port()), streamed(port());
+  whole.Send(ChatText(Chat("Hi")));
+  Json request = Chat("Hi");
+  request["stream"] = true;
+  streamed.Send(ChatText(request));
+  ASSERT_TRUE(Eventually([this] { return worker_->running() == 2; }));
+  gateway_->Drain();
+  const HttpReply answer = whole.Receive();
+  EXPECT_EQ(answer.status, 503);
+  EXPECT_NE(answer.body.find("the gateway is stopping"), std::string::npos) << answer.body;
+  const HttpReply events = streamed.Receive();
+  EXPECT_EQ(events.status, 200);
+  const size_t error = events.body.find("the gateway is stopping");
+  ASSERT_NE(error, std::string::npos) << events.body;
+  EXPECT_NE(events.body.find("[DONE]", error), std::string::npos) << events.body;
+}
+
 TEST_F(Lifecycle, PromptsBeyondTheContextAreRefusedWithBothNumbers) {
   Start();
   worker_->SetMaxModelLen(20);

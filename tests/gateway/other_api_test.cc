@@ -244,11 +244,11 @@ TEST_F(OtherApi, OneTokenThatIsSampledIsGenerated) {
     return script;
   };
   Start();
-  const Json answer = Json::parse(
-      Post("/generate", Json{{"input_ids", {1, 2}},
-                             {"sampling_params", {{"max_new_tokens", 1}, {"logit_bias", {{"3", -100}}}}},
-                             {"return_logprob", true}})
-          .body);
+  const Json answer =
+      Json::parse(Post("/generate", Json{{"input_ids", {1, 2}},
+                                         {"sampling_params", {{"max_new_tokens", 1}, {"logit_bias", {{"3", -100}}}}},
+                                         {"return_logprob", true}})
+                      .body);
   EXPECT_EQ(answer["output_ids"], Json::parse("[100]"));
   ASSERT_EQ(worker_->seen().size(), 1u);
   EXPECT_EQ(worker_->seen()[0].sampling.logit_bias.at(3), -100.f);
