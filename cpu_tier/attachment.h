@@ -18,6 +18,7 @@ struct AttachRequestSpec {
   uint64_t worker_instance = 0;
   uint64_t worker_pid_namespace = 0;
   bool int16_welcome = false;
+  bool needs_fp32_bits = false;
 };
 
 // One worker's home and link, mapped and, once started, served. Ends when the worker dies, falls silent or closes the

@@ -20,6 +20,7 @@ grpc::Status CpuTierService::Attach(grpc::ServerContext* rpc, const v1::AttachRe
   spec.worker_instance = request->worker_instance();
   spec.worker_pid_namespace = request->pid_namespace();
   spec.int16_welcome = request->int16_welcome();
+  spec.needs_fp32_bits = request->needs_fp32_bits();
   // The deadline is asked for as well: gRPC marks a call that has passed it as cancelled a moment later.
   const Daemon::Attached attached =
       daemon_.Attach(spec, [rpc] { return !rpc->IsCancelled() && std::chrono::system_clock::now() < rpc->deadline(); });

@@ -44,7 +44,8 @@ Daemon::Attached Daemon::Attach(const AttachRequestSpec& spec, const std::functi
   if (attachment_ != nullptr && !attachment_->ended() && attachment_->worker_instance() != spec.worker_instance) {
     return {FailedPrecondition("cpu_tier serves another worker"), true};
   }
-  Result<std::unique_ptr<Attachment>> attachment = Attachment::Open(spec);
+  const Status bits = spec.needs_fp32_bits ? kernels_.CheckFp32Bits() : Status::Ok();
+  Result<std::unique_ptr<Attachment>> attachment = bits.ok() ? Attachment::Open(spec) : bits;
   if (!attachment.ok()) {
     Log(LogLevel::kWarning, "attach refused", {{"reason", attachment.status().message()}});
     return {attachment.status()};

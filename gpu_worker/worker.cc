@@ -156,7 +156,7 @@ EngineParts Worker::MakeParts() {
     if (CpuTierClient* tier = model_->tier()) AddTierState(tier->state(), stats);
   };
   parts.degraded = [this] {
-    return model_->tier() != nullptr && !config_.exact() ? model_->tier()->state().reason : std::string();
+    return model_->tier() != nullptr ? model_->tier()->state().reason : std::string();
   };
   parts.deterministic = [this] { return config_.exact() || model_->tier() == nullptr || config_.cpu_lane == "never"; };
   parts.verify = [this](uint32_t samples) {

@@ -126,6 +126,7 @@ bool CpuTierClient::TryAttach() {
   request.set_link_version(options_.link_version);
   request.set_worker_instance(instance_);
   request.set_int16_welcome(options_.int16_welcome);
+  request.set_needs_fp32_bits(options_.needs_fp32_bits);
   request.set_pid_namespace(PidNamespace());
   v1::AttachResponse response;
   grpc::ClientContext call;

@@ -30,7 +30,8 @@ struct CpuTierClientOptions {
   uint32_t home_layout_version = kHomeLayoutVersion;
   uint32_t link_version = kLinkVersion;
   const kernels::MemoryOps* memory = &kernels::HostMemoryOps();  // of the device that reads results
-  bool int16_welcome = false;  // the device's own experts are not those of the fp32 kernel
+  bool int16_welcome = false;    // the device's own experts are not those of the fp32 kernel
+  bool needs_fp32_bits = false;  // exact mode: a daemon whose kernel has other bits is left alone
 };
 
 // Geometry for decode steps of up to `max_rows` rows.

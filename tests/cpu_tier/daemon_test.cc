@@ -93,5 +93,19 @@ TEST_F(DaemonAttach, ARegionOrHomeThatCannotBeServedCostsTheLivingAttachmentNoth
   EXPECT_TRUE(daemon_.attached());
 }
 
+TEST_F(DaemonAttach, AForcedInt16KernelServesOnlyWhoDoesNotNeedTheBitsOfFp32) {
+  Daemon forced(ChooseKernels("ref", "int16"), CpuChoice{{0}, false});
+  const Region region = MakeRegion("region");
+  AttachRequestSpec exact = Spec(region.path());
+  exact.needs_fp32_bits = true;
+  const Status refused = forced.Attach(exact, Waits).status;
+  EXPECT_EQ(refused.code(), StatusCode::kFailedPrecondition);
+  EXPECT_NE(refused.message().find("--kernel auto or fp32"), std::string::npos) << refused.message();
+  EXPECT_FALSE(region.served());
+  ASSERT_TRUE(forced.Attach(Spec(region.path()), Waits).status.ok());
+  EXPECT_EQ(forced.kernel(), "ref-int16");
+  EXPECT_TRUE(daemon_.Attach(exact, Waits).status.ok()) << "--kernel auto gives them";
+}
+
 }  // namespace
 }  // namespace hearth

@@ -92,6 +92,23 @@ TEST_F(Link, AnotherLinkVersionIsRefusedWithTheReason) {
   ASSERT_TRUE(StepIsRight());
 }
 
+TEST_F(Link, AForcedInt16KernelIsNoneForAWorkerThatNeedsTheBitsOfFp32) {
+  std::vector<std::string> command = testing::DaemonCommand(folder_);
+  command.insert(command.end(), {"--kernel", "int16"});
+  daemon_ = std::make_unique<ChildProcess>(command);
+  CpuTierClientOptions options = ClientOptions();
+  options.needs_fp32_bits = true;
+  StartClient(options);
+  ASSERT_TRUE(WaitFor([&] { return client_->state().reason.find("--kernel auto or fp32") != std::string::npos; }))
+      << client_->state().reason;
+  EXPECT_FALSE(lane_.up());
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(StepIsRight());
+  client_.reset();
+  StartClient();
+  ASSERT_TRUE(WaitUp()) << client_->state().reason;
+  EXPECT_TRUE(client_->state().isa.ends_with("-int16")) << client_->state().isa;
+}
+
 TEST_F(Link, AForeignFingerprintIsRefusedWithTheReason) {
   CpuTierClientOptions options = ClientOptions();
   options.fingerprint = "ffff";
