@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <filesystem>
 #include <thread>
 
@@ -144,6 +146,29 @@ TEST_F(Link, FilesOfDeadWorkersAreRemoved) {
   RemoveStaleLinks(folder_.path());
   EXPECT_FALSE(std::filesystem::exists(stale));
   EXPECT_TRUE(std::filesystem::exists(own)) << "process 1 lives";
+}
+
+// As in a container whose worker was killed: the next one has the same id.
+TEST_F(Link, AFileOfAnEarlierProcessWithTheSameIdIsRemoved) {
+  StartDaemon();
+  const std::string other = HEARTH_BIN_DIR "/../tests/link_other_worker";
+  ChildProcess worker({"/bin/sh", "-c", "cp \"$1\" \"$2/hearth-link-$$-77\" && exec \"$0\" \"$1\" \"$2\" \"$3\"", other,
+                       folder_.home(), folder_.path(), folder_.socket()});
+  ASSERT_TRUE(WaitFor([&] { return std::filesystem::exists(folder_.path() + "/attached"); }));
+  EXPECT_TRUE(folder_.LinkFiles().empty()) << folder_.LinkFiles().front();
+}
+
+TEST_F(Link, AFileThatThisProcessMadeIsNotStale) {
+  LinkIdentity identity;
+  identity.fingerprint = home_.fingerprint();
+  identity.layers = home_.layers();
+  identity.experts = home_.experts();
+  identity.worker_pid = ::getpid();
+  identity.attachment = 1;
+  const auto region =
+      *LinkAttachment::Create(folder_.path(), ClientOptions().geometry, identity, kernels::HostMemoryOps());
+  RemoveStaleLinks(folder_.path());
+  EXPECT_TRUE(std::filesystem::exists(region->path()));
 }
 
 }  // namespace
