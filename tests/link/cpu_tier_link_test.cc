@@ -1,6 +1,8 @@
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
+#include <string>
 #include <thread>
 
 #include "tests/link/link_test.h"
@@ -11,8 +13,16 @@ namespace {
 using namespace std::chrono_literals;
 using testing::ChildProcess;
 using testing::WaitFor;
+using ::testing::internal::CaptureStderr;
+using ::testing::internal::GetCapturedStderr;
 
 class Link : public testing::LinkTest {};
+
+size_t Count(const std::string& text, const std::string& part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
 
 TEST_F(Link, JobsComeBackBitForBit) {
   StartDaemon();
@@ -121,6 +131,86 @@ TEST_F(Link, AForeignFingerprintIsRefusedWithTheReason) {
   EXPECT_FALSE(lane_.up());
   client_.reset();
   EXPECT_TRUE(folder_.LinkFiles().empty());
+}
+
+TEST_F(Link, ADaemonThatNeverComesIsLoggedOnceAfterAWhile) {
+  CpuTierClientOptions options = ClientOptions();
+  options.silence_allowed = 300ms;
+  CaptureStderr();
+  StartClient(options);
+  std::this_thread::sleep_for(2s);
+  client_.reset();
+  const std::string log = GetCapturedStderr();
+  EXPECT_EQ(Count(log, "warning"), 1u) << log;
+  EXPECT_NE(log.find("does not answer; start hearth-cpu-tier, or run the worker without"), std::string::npos) << log;
+  EXPECT_NE(log.find("--cpu-lane never"), std::string::npos) << log;
+}
+
+TEST_F(Link, ADaemonThatStartsAfterItsWorkerIsNoEvent) {
+  CpuTierClientOptions options = ClientOptions();
+  options.silence_allowed = 60s;  // longer than a daemon takes to start on any machine
+  CaptureStderr();
+  StartClient(options);
+  std::this_thread::sleep_for(1s);
+  EXPECT_NE(client_->state().reason.find("does not answer"), std::string::npos) << client_->state().reason;
+  StartDaemon();
+  EXPECT_TRUE(WaitUp()) << client_->state().reason;
+  client_.reset();
+  const std::string log = GetCapturedStderr();
+  EXPECT_EQ(Count(log, "not attached"), 0u) << log;
+  EXPECT_EQ(Count(log, "cpu_tier attached"), 1u) << log;
+}
+
+// The words change with every try, as those of a full file system do.
+TEST_F(Link, ARegionThatCannotBeMadeIsLoggedOnce) {
+  static std::atomic<int> tries, allowed_after;
+  tries = 0;
+  allowed_after = 1 << 30;
+  kernels::MemoryOps memory = kernels::HostMemoryOps();
+  memory.register_host = [](void*, size_t) {
+    return ++tries > allowed_after ? std::string() : "no room, try " + std::to_string(tries);
+  };
+  CpuTierClientOptions options = ClientOptions();
+  options.memory = &memory;
+  CaptureStderr();
+  StartDaemon();
+  StartClient(options);
+  EXPECT_TRUE(WaitFor([] { return tries >= 4; }));
+  EXPECT_NE(client_->state().reason.find("no room"), std::string::npos) << client_->state().reason;
+  allowed_after = tries.load();
+  EXPECT_TRUE(WaitUp()) << client_->state().reason;
+  client_.reset();
+  lane_.LetGo();
+  const std::string log = GetCapturedStderr();
+  EXPECT_EQ(Count(log, "not attached"), 1u) << log;
+  EXPECT_NE(log.find("link region: no room, try 1;"), std::string::npos) << log;
+  EXPECT_NE(log.find("--cpu-lane never"), std::string::npos) << log;
+  EXPECT_EQ(Count(log, "cpu_tier attached"), 1u) << log;
+}
+
+// As from a daemon that does not see the worker's folder.
+TEST_F(Link, ARefusalThatNamesTheRegionIsLoggedOnce) {
+  static std::string folder;
+  static std::atomic<int> tries;
+  folder = folder_.path();
+  tries = 0;
+  kernels::MemoryOps memory = kernels::HostMemoryOps();
+  memory.register_host = [](void*, size_t) {
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+      if (entry.path().filename().string().starts_with("hearth-link-")) std::filesystem::remove(entry.path());
+    }
+    ++tries;
+    return std::string();
+  };
+  CpuTierClientOptions options = ClientOptions();
+  options.memory = &memory;
+  CaptureStderr();
+  StartDaemon();
+  StartClient(options);
+  EXPECT_TRUE(WaitFor([] { return tries >= 4; }));
+  client_.reset();
+  const std::string log = GetCapturedStderr();
+  EXPECT_EQ(Count(log, "cpu_tier not attached"), 1u) << log;
 }
 
 TEST_F(Link, OneWorkerAtATimeAndADeadOneMakesRoom) {
