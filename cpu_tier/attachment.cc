@@ -29,9 +29,7 @@ Status CheckVersions(const AttachRequestSpec& spec) {
 
 }  // namespace
 
-Result<std::unique_ptr<Attachment>> Attachment::Open(const AttachRequestSpec& spec, uint64_t daemon_instance,
-                                                     const kernels::ExpertKernel& kernel, ThreadTeam& team,
-                                                     TierCounters& counters) {
+Result<std::unique_ptr<Attachment>> Attachment::Open(const AttachRequestSpec& spec) {
   if (Status status = CheckVersions(spec); !status.ok()) return status;
   Result<SharedFile> home_file = SharedFile::OpenExisting(spec.home_path, SharedFile::Access::kReadOnly, true);
   if (!home_file.ok()) return home_file.status();
@@ -47,16 +45,19 @@ Result<std::unique_ptr<Attachment>> Attachment::Open(const AttachRequestSpec& sp
   if (header.worker_instance != spec.worker_instance || header.closed.load(std::memory_order_acquire) != 0) {
     return FailedPrecondition(spec.link_path, ": belongs to another worker, or was given up");
   }
-  std::unique_ptr<Attachment> attachment(
+  return std::unique_ptr<Attachment>(
       new Attachment(*std::move(home_file), *home, *std::move(link_file), *link, spec.worker_pid_namespace));
-  LinkHeader& shared = attachment->link_.header();
-  shared.daemon_instance.store(daemon_instance, std::memory_order_relaxed);
-  shared.daemon_pid.store(::getpid(), std::memory_order_relaxed);
-  shared.daemon_beat.fetch_add(1, std::memory_order_release);
-  attachment->loop_ = std::make_unique<JobLoop>(attachment->home_, attachment->link_, kernel, team, counters);
-  attachment->kernel_ = kernel.name();
-  attachment->watch_ = std::thread([a = attachment.get()] { a->Watch(); });
-  return attachment;
+}
+
+void Attachment::Start(uint64_t daemon_instance, const kernels::ExpertKernel& kernel, ThreadTeam& team,
+                       TierCounters& counters) {
+  LinkHeader& header = link_.header();
+  header.daemon_instance.store(daemon_instance, std::memory_order_relaxed);
+  header.daemon_pid.store(::getpid(), std::memory_order_relaxed);
+  header.daemon_beat.fetch_add(1, std::memory_order_release);
+  loop_ = std::make_unique<JobLoop>(home_, link_, kernel, team, counters);
+  kernel_ = kernel.name();
+  watch_ = std::thread([this] { Watch(); });
 }
 
 Attachment::Attachment(SharedFile home_file, HomeView home, SharedFile link_file, LinkView link,
@@ -72,6 +73,7 @@ Attachment::Attachment(SharedFile home_file, HomeView home, SharedFile link_file
 }
 
 Attachment::~Attachment() {
+  if (!watch_.joinable()) return;  // never started
   const uint64_t one = 1;
   HEARTH_CHECK(::write(stop_.get(), &one, sizeof one) == sizeof one, "eventfd");
   watch_.join();

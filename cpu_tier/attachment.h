@@ -18,15 +18,17 @@ struct AttachRequestSpec {
   uint64_t worker_instance = 0;
   uint64_t worker_pid_namespace = 0;
   bool int16_welcome = false;
+  bool needs_fp32_bits = false;
 };
 
-// One worker's home and link, mapped and served. Ends when the worker dies, falls silent or closes the region; from
-// then on nothing of the region is written.
+// One worker's home and link, mapped and, once started, served. Ends when the worker dies, falls silent or closes the
+// region; from then on nothing of the region is written.
 class Attachment {
  public:
-  static Result<std::unique_ptr<Attachment>> Open(const AttachRequestSpec& spec, uint64_t daemon_instance,
-                                                  const kernels::ExpertKernel& kernel, ThreadTeam& team,
-                                                  TierCounters& counters);
+  // Maps and checks both, and writes nothing yet: another attachment may still be served.
+  static Result<std::unique_ptr<Attachment>> Open(const AttachRequestSpec& spec);
+  // Once. The team serves one attachment at a time.
+  void Start(uint64_t daemon_instance, const kernels::ExpertKernel& kernel, ThreadTeam& team, TierCounters& counters);
   ~Attachment();
 
   uint64_t worker_instance() const { return worker_instance_; }

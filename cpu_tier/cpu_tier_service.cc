@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <chrono>
+
 #include "common/expert_link/peer_watch.h"
 #include "common/rpc/status_map.h"
 
@@ -9,8 +11,6 @@ namespace hearth {
 
 grpc::Status CpuTierService::Attach(grpc::ServerContext* rpc, const v1::AttachRequest* request,
                                     v1::AttachResponse* response) {
-  // A caller that has given up has unlinked its region; serving it would only replace a living attachment.
-  if (rpc->IsCancelled()) return {grpc::StatusCode::CANCELLED, "the caller has left"};
   AttachRequestSpec spec;
   spec.home_path = request->home_path();
   spec.link_path = request->link_path();
@@ -20,7 +20,10 @@ grpc::Status CpuTierService::Attach(grpc::ServerContext* rpc, const v1::AttachRe
   spec.worker_instance = request->worker_instance();
   spec.worker_pid_namespace = request->pid_namespace();
   spec.int16_welcome = request->int16_welcome();
-  const Daemon::Attached attached = daemon_.Attach(spec);
+  spec.needs_fp32_bits = request->needs_fp32_bits();
+  // The deadline is asked for as well: gRPC marks a call that has passed it as cancelled a moment later.
+  const Daemon::Attached attached =
+      daemon_.Attach(spec, [rpc] { return !rpc->IsCancelled() && std::chrono::system_clock::now() < rpc->deadline(); });
   if (attached.busy) return {grpc::StatusCode::ALREADY_EXISTS, attached.status.message()};
   if (!attached.status.ok()) return ToGrpc(attached.status);
   response->set_daemon_instance(daemon_.instance());

@@ -36,20 +36,24 @@ Daemon::Daemon(const KernelChoice& kernels, const CpuChoice& cpus)
 
 Daemon::~Daemon() = default;
 
-Daemon::Attached Daemon::Attach(const AttachRequestSpec& spec) {
+Daemon::Attached Daemon::Attach(const AttachRequestSpec& spec, const std::function<bool()>& wanted) {
   const std::lock_guard lock(mutex_);
+  // A caller that left while this waited for the lock has given its region up and may have a successor attached by now.
+  if (!wanted()) return {Cancelled("the caller has left")};
   if (!self_test_.passed) return {FailedPrecondition("cpu_tier's self-test ", self_test_.Summary())};
   if (attachment_ != nullptr && !attachment_->ended() && attachment_->worker_instance() != spec.worker_instance) {
     return {FailedPrecondition("cpu_tier serves another worker"), true};
   }
-  attachment_.reset();
-  const kernels::ExpertKernel& kernel = Kernel(spec.int16_welcome);
-  Result<std::unique_ptr<Attachment>> attachment = Attachment::Open(spec, instance_, kernel, team_, counters_);
+  const Status bits = spec.needs_fp32_bits ? kernels_.CheckFp32Bits() : Status::Ok();
+  Result<std::unique_ptr<Attachment>> attachment = bits.ok() ? Attachment::Open(spec) : bits;
   if (!attachment.ok()) {
     Log(LogLevel::kWarning, "attach refused", {{"reason", attachment.status().message()}});
     return {attachment.status()};
   }
+  attachment_.reset();  // the team is free from here on
   attachment_ = *std::move(attachment);
+  const kernels::ExpertKernel& kernel = Kernel(spec.int16_welcome);
+  attachment_->Start(instance_, kernel, team_, counters_);
   Log(LogLevel::kInfo, "attached",
       {{"home", spec.home_path},
        {"kernel", kernel.name()},

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -23,8 +24,9 @@ class Daemon {
     Status status;
     bool busy = false;  // refused because another worker is attached and lives
   };
-  // Replaces an attachment of the same worker, or one that has ended.
-  Attached Attach(const AttachRequestSpec& spec);
+  // Replaces an attachment of the same worker, or one that has ended. One that cannot be made, or whose caller no
+  // longer waits by the time its turn comes (`wanted`), costs the living attachment nothing.
+  Attached Attach(const AttachRequestSpec& spec, const std::function<bool()>& wanted);
   void Detach(uint64_t worker_instance);
   // Lets go of an attachment that has ended: its mappings keep the home's memory alive.
   void Reap();

@@ -1,7 +1,6 @@
 #include "cpu_tier/kernel_choice.h"
 
 #include "common/base/startup_error.h"
-#include "common/base/status.h"
 
 namespace hearth {
 namespace {
@@ -10,6 +9,13 @@ using kernels::ExpertArithmetic;
 using kernels::ExpertIsa;
 
 }  // namespace
+
+Status KernelChoice::CheckFp32Bits() const {
+  if (forced != ExpertArithmetic::kInt16) return Status::Ok();
+  return FailedPrecondition(
+      "cpu_tier runs with --kernel int16, whose results differ from those of a worker on the host, which --mode exact "
+      "does not allow; start hearth-cpu-tier with --kernel auto or fp32, or the worker with --mode fast");
+}
 
 std::vector<std::string> KernelWords() {
   std::vector<std::string> words = {"auto", "fp32", "int16"};

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/status.h"
 #include "kernels/expert_ffn/expert_kernel.h"
 
 namespace hearth {
@@ -15,10 +16,12 @@ struct KernelChoice {
   std::string variant;                              // of the int16 kernel; empty: the quickest here
 
   // A worker on the host computes experts in fp32 itself and must get the same bits; one on a GPU rounds differently
-  // anyway and is better served by the faster int16.
+  // anyway and is better served by the faster int16. What is forced holds for both, unless CheckFp32Bits() forbids it.
   kernels::ExpertArithmetic For(bool int16_welcome) const {
     return forced.value_or(int16_welcome ? kernels::ExpertArithmetic::kInt16 : kernels::ExpertArithmetic::kFp32);
   }
+  // For a worker that must get the bits of the fp32 kernel.
+  Status CheckFp32Bits() const;
   const kernels::ExpertKernel& Kernel(kernels::ExpertArithmetic arithmetic) const {
     return kernels::GetExpertKernel(isa, arithmetic, variant);
   }

@@ -109,6 +109,7 @@ void ModelEngine::StartTier(const std::string& home_dir) {
   options.fingerprint = home().fingerprint();
   options.memory = backend().memory;
   options.int16_welcome = !kernels_.on_host();
+  options.needs_fp32_bits = config_.exact();
   options.layers = home().layers();
   options.experts = home().experts();
   options.geometry = LinkGeometryFor(home().hidden(), home().experts(), static_cast<uint32_t>(settings_.max_batch_rows),

@@ -155,9 +155,7 @@ EngineParts Worker::MakeParts() {
     AddExpertStats(model_->experts().stats(), stats);
     if (CpuTierClient* tier = model_->tier()) AddTierState(tier->state(), stats);
   };
-  parts.degraded = [this] {
-    return model_->tier() != nullptr && !config_.exact() ? model_->tier()->state().reason : std::string();
-  };
+  parts.degraded = [this] { return model_->tier() != nullptr ? model_->tier()->state().reason : std::string(); };
   parts.deterministic = [this] { return config_.exact() || model_->tier() == nullptr || config_.cpu_lane == "never"; };
   parts.verify = [this](uint32_t samples) {
     const ExpertCache::Comparison result = model_->experts().Verify(samples);

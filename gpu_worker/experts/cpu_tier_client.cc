@@ -33,10 +33,18 @@ uint64_t RandomInstance() {
   return uint64_t{random()} << 32 | random();
 }
 
+bool IsSilence(const grpc::Status& status) {
+  return status.error_code() == grpc::StatusCode::UNAVAILABLE ||
+         status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
+}
+
 std::string WhyNot(const std::string& address, const grpc::Status& status) {
-  const bool silent = status.error_code() == grpc::StatusCode::UNAVAILABLE ||
-                      status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
-  return StrCat("cpu_tier at ", address, ": ", silent ? "does not answer" : status.error_message());
+  return StrCat("cpu_tier at ", address, ": ", IsSilence(status) ? "does not answer" : status.error_message());
+}
+
+std::string Without(std::string text, const std::string& part) {
+  if (const size_t at = text.find(part); at != std::string::npos) text.erase(at, part.size());
+  return text;
 }
 
 CpuTierClientOptions WithDefaults(CpuTierClientOptions options) {
@@ -102,7 +110,7 @@ bool CpuTierClient::TryAttach() {
   // Nothing reads a channel's socket while no call waits on it, so a connection could never come up between two calls
   // that fail at once; and without a connection no link file has to be made.
   if (!channel_->WaitForConnected(std::chrono::system_clock::now() + kConnectTime)) {
-    NotAttached(StrCat("cpu_tier at ", options_.address, ": does not answer"));
+    Hindered(Hindrance::kSilent, StrCat("cpu_tier at ", options_.address, ": does not answer"));
     return false;
   }
   LinkIdentity identity;
@@ -115,7 +123,7 @@ bool CpuTierClient::TryAttach() {
   Result<std::shared_ptr<LinkAttachment>> made =
       LinkAttachment::Create(options_.link_dir, options_.geometry, identity, *options_.memory);
   if (!made.ok()) {
-    NotAttached(made.status().message());
+    Hindered(Hindrance::kNoRegion, made.status().message());
     return false;
   }
   v1::AttachRequest request;
@@ -126,6 +134,7 @@ bool CpuTierClient::TryAttach() {
   request.set_link_version(options_.link_version);
   request.set_worker_instance(instance_);
   request.set_int16_welcome(options_.int16_welcome);
+  request.set_needs_fp32_bits(options_.needs_fp32_bits);
   request.set_pid_namespace(PidNamespace());
   v1::AttachResponse response;
   grpc::ClientContext call;
@@ -136,21 +145,21 @@ bool CpuTierClient::TryAttach() {
     running_call_ = &call;
   }
   const grpc::Status status = v1::CpuTier::NewStub(channel_)->Attach(&call, request, &response);
-  const std::lock_guard lock(mutex_);
-  running_call_ = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    running_call_ = nullptr;
+  }
   (*made)->Unlink();
   if (!status.ok()) {
     (*made)->GiveUp();
-    const std::string reason = WhyNot(options_.address, status);
-    // A daemon that is not there yet is no event; one that refuses is.
-    if (reason != state_.reason && status.error_code() != grpc::StatusCode::UNAVAILABLE) {
-      Log(LogLevel::kWarning, "cpu_tier not attached", {{"reason", reason}});
-    }
-    state_.reason = reason;
+    Hindered(IsSilence(status) ? Hindrance::kSilent : Hindrance::kRefused, WhyNot(options_.address, status),
+             (*made)->path());
     return false;
   }
   attachment_ = *std::move(made);
   daemon_ = {static_cast<int>(response.pid()), response.pid_namespace()};
+  hindrance_ = Hindrance::kNone;
+  const std::lock_guard lock(mutex_);
   state_.up = true;
   state_.reason.clear();
   state_.isa = response.isa();
@@ -193,6 +202,27 @@ void CpuTierClient::NotAttached(const std::string& reason) {
   const std::lock_guard lock(mutex_);
   state_.up = false;
   state_.reason = reason;
+}
+
+void CpuTierClient::Hindered(Hindrance what, const std::string& reason, const std::string& link_path) {
+  NotAttached(reason);
+  if (stopping()) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (what != hindrance_) {
+    hindrance_ = what;
+    hindered_since_ = now;
+    told_.clear();
+  }
+  if (what == Hindrance::kSilent && now - hindered_since_ < options_.silence_allowed) return;
+  // Every try makes a region with another number, and what a region lacks changes as well: neither is news.
+  const std::string news = Without(reason, link_path);
+  if (!told_.empty() && (what != Hindrance::kRefused || news == told_)) return;
+  told_ = news;
+  std::string advice;  // a daemon that refuses says itself what would work
+  if (what == Hindrance::kSilent) advice = "; start hearth-cpu-tier";
+  if (what == Hindrance::kNoRegion) advice = "; it is tried again until the region can be made";
+  if (!advice.empty()) advice += ", or run the worker without the CPU lane: --cpu-tier \"\" or --cpu-lane never";
+  Log(LogLevel::kWarning, "cpu_tier not attached", {{"reason", reason + advice}});
 }
 
 void CpuTierClient::Detach() {

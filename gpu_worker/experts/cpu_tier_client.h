@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -30,7 +31,10 @@ struct CpuTierClientOptions {
   uint32_t home_layout_version = kHomeLayoutVersion;
   uint32_t link_version = kLinkVersion;
   const kernels::MemoryOps* memory = &kernels::HostMemoryOps();  // of the device that reads results
-  bool int16_welcome = false;  // the device's own experts are not those of the fp32 kernel
+  bool int16_welcome = false;    // the device's own experts are not those of the fp32 kernel
+  bool needs_fp32_bits = false;  // exact mode: a daemon whose kernel has other bits is left alone
+  // Before the log says that no daemon answers: one that starts after the worker is no event.
+  std::chrono::milliseconds silence_allowed{5000};
 };
 
 // Geometry for decode steps of up to `max_rows` rows.
@@ -58,12 +62,17 @@ class CpuTierClient {
   CpuTierState state() const;
 
  private:
+  // Why a try failed.
+  enum class Hindrance { kNone, kSilent, kNoRegion, kRefused };
+
   void Run();
   bool TryAttach();
   void Watch();
   void Drop(const std::string& reason);
   void Detach();
   void NotAttached(const std::string& reason);
+  // For health at once, and once for the log; `link_path` is the region that the reason may name.
+  void Hindered(Hindrance what, const std::string& reason, const std::string& link_path = "");
   bool stopping() const { return stopping_.load(std::memory_order_acquire); }
 
   const CpuTierClientOptions options_;
@@ -73,6 +82,9 @@ class CpuTierClient {
   std::shared_ptr<LinkAttachment> attachment_;  // the thread's own
   PeerProcess daemon_;
   uint64_t attempts_ = 0;
+  Hindrance hindrance_ = Hindrance::kNone;  // of the latest tries in a row
+  std::chrono::steady_clock::time_point hindered_since_;
+  std::string told_;  // what the log has about it
 
   mutable std::mutex mutex_;
   CpuTierState state_;

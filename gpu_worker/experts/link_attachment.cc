@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <mutex>
 #include <system_error>
 #include <utility>
 
@@ -16,6 +17,14 @@ namespace {
 
 const std::string kPrefix = "hearth-link-";
 
+// Whether this process has made a link file. Before, a file with its id is one of an earlier process: in a container a
+// worker that is started again gets the same id.
+struct OwnFiles {
+  std::mutex mutex;
+  bool any = false;
+};
+OwnFiles own_files;
+
 }  // namespace
 
 Result<std::shared_ptr<LinkAttachment>> LinkAttachment::Create(const std::string& dir, const LinkGeometry& geometry,
@@ -24,6 +33,10 @@ Result<std::shared_ptr<LinkAttachment>> LinkAttachment::Create(const std::string
   const Result<LinkLayout> layout = ComputeLinkLayout(geometry);
   if (!layout.ok()) return layout.status();
   const std::string path = StrCat(dir, "/", kPrefix, ::getpid(), "-", identity.attachment);
+  {
+    const std::lock_guard lock(own_files.mutex);
+    own_files.any = true;
+  }
   Result<SharedFile> file = SharedFile::Create(path, layout->total_bytes, {});
   if (!file.ok()) return file.status();
   if (Status status = file->Reserve(0, layout->total_bytes); !status.ok()) {
@@ -51,12 +64,14 @@ void LinkAttachment::GiveUp() {
 }
 
 void RemoveStaleLinks(const std::string& dir) {
+  const std::lock_guard lock(own_files.mutex);  // until the end: no file of this process comes up meanwhile
   std::error_code error;
   for (std::filesystem::directory_iterator it(dir, error), end; !error && it != end; it.increment(error)) {
     const std::string name = it->path().filename();
     if (!name.starts_with(kPrefix)) continue;
     const int pid = std::atoi(name.c_str() + kPrefix.size());
-    if (pid > 0 && ::kill(pid, 0) != 0 && errno == ESRCH) {
+    const bool left_over = pid == ::getpid() ? !own_files.any : pid > 0 && ::kill(pid, 0) != 0 && errno == ESRCH;
+    if (left_over) {
       std::error_code ignored;
       std::filesystem::remove(it->path(), ignored);
     }

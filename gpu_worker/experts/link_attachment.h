@@ -41,7 +41,8 @@ class LinkAttachment {
   std::atomic<bool> gone_{false};
 };
 
-// Removes link files that workers which no longer exist left in `dir`.
+// Removes link files that workers which no longer exist left in `dir`; among them those with the id of this process as
+// long as it has made none itself.
 void RemoveStaleLinks(const std::string& dir);
 
 }  // namespace hearth

@@ -185,6 +185,12 @@ TEST(KernelChoice, FollowsTheWorkerUnlessForced) {
   EXPECT_EQ(ChooseKernels("ref", "fp32").Possible().size(), 1u);
 }
 
+TEST(KernelChoice, OnlyAForcedInt16CannotGiveTheBitsOfFp32) {
+  EXPECT_TRUE(ChooseKernels("ref", "auto").CheckFp32Bits().ok());
+  EXPECT_TRUE(ChooseKernels("ref", "fp32").CheckFp32Bits().ok());
+  EXPECT_NE(ChooseKernels("ref", "int16").CheckFp32Bits().message().find("--kernel auto or fp32"), std::string::npos);
+}
+
 TEST(KernelChoice, AutoTakesTheBestAndLowerOnesCanBeForced) {
   if (!kernels::HostHas(ExpertIsa::kAvx2)) GTEST_SKIP() << "this processor has no AVX2";
   EXPECT_EQ(ChooseKernels("auto", "auto").isa, kernels::HostExpertIsa());

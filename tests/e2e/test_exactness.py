@@ -75,6 +75,15 @@ class Exactness(unittest.TestCase):
                 after = server.stats()["lanes"]["picks"]
                 self.assertGreaterEqual(after[used] - before[used], DECODED * 7 * 4 // 2, after)
 
+    @unittest.skipIf(ON_GPU, "refused on a GPU: tests/gpu_worker/settings_test.cc")
+    def test_a_tier_with_other_bits_is_left_alone(self):
+        with self.start("--cpu-lane", "always", tier_flags=["--kernel", "int16"]) as server:
+            advice = "--kernel auto or fp32"
+            wait_for(lambda: advice in server.health()[1].get("degraded_reason", ""), 10, "health says why")
+            self.assertIn(advice, server.log("worker"))
+            self.check(server)
+            self.assertEqual(server.stats()["lanes"]["picks"].get("cpu", 0), 0)
+
     def test_does_not_depend_on_what_is_fetched_ahead(self):
         for most in ("1", "4"):
             with self.subTest(most=most), self.start("--look-ahead", most, env={"GLM53_EC_MAX_SLOTS": "8"}) as server:

@@ -1,4 +1,8 @@
+#include <unistd.h>
+
+#include <atomic>
 #include <filesystem>
+#include <string>
 #include <thread>
 
 #include "tests/link/link_test.h"
@@ -9,8 +13,16 @@ namespace {
 using namespace std::chrono_literals;
 using testing::ChildProcess;
 using testing::WaitFor;
+using ::testing::internal::CaptureStderr;
+using ::testing::internal::GetCapturedStderr;
 
 class Link : public testing::LinkTest {};
+
+size_t Count(const std::string& text, const std::string& part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
 
 TEST_F(Link, JobsComeBackBitForBit) {
   StartDaemon();
@@ -92,6 +104,23 @@ TEST_F(Link, AnotherLinkVersionIsRefusedWithTheReason) {
   ASSERT_TRUE(StepIsRight());
 }
 
+TEST_F(Link, AForcedInt16KernelIsNoneForAWorkerThatNeedsTheBitsOfFp32) {
+  std::vector<std::string> command = testing::DaemonCommand(folder_);
+  command.insert(command.end(), {"--kernel", "int16"});
+  daemon_ = std::make_unique<ChildProcess>(command);
+  CpuTierClientOptions options = ClientOptions();
+  options.needs_fp32_bits = true;
+  StartClient(options);
+  ASSERT_TRUE(WaitFor([&] { return client_->state().reason.find("--kernel auto or fp32") != std::string::npos; }))
+      << client_->state().reason;
+  EXPECT_FALSE(lane_.up());
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(StepIsRight());
+  client_.reset();
+  StartClient();
+  ASSERT_TRUE(WaitUp()) << client_->state().reason;
+  EXPECT_TRUE(client_->state().isa.ends_with("-int16")) << client_->state().isa;
+}
+
 TEST_F(Link, AForeignFingerprintIsRefusedWithTheReason) {
   CpuTierClientOptions options = ClientOptions();
   options.fingerprint = "ffff";
@@ -102,6 +131,87 @@ TEST_F(Link, AForeignFingerprintIsRefusedWithTheReason) {
   EXPECT_FALSE(lane_.up());
   client_.reset();
   EXPECT_TRUE(folder_.LinkFiles().empty());
+}
+
+TEST_F(Link, ADaemonThatNeverComesIsLoggedOnceAfterAWhile) {
+  CpuTierClientOptions options = ClientOptions();
+  options.silence_allowed = 300ms;
+  CaptureStderr();
+  StartClient(options);
+  std::this_thread::sleep_for(2s);
+  client_.reset();
+  const std::string log = GetCapturedStderr();
+  EXPECT_EQ(Count(log, "warning"), 1u) << log;
+  EXPECT_NE(log.find("does not answer; start hearth-cpu-tier, or run the worker without"), std::string::npos) << log;
+  EXPECT_NE(log.find("--cpu-lane never"), std::string::npos) << log;
+}
+
+TEST_F(Link, ADaemonThatStartsAfterItsWorkerIsNoEvent) {
+  CpuTierClientOptions options = ClientOptions();
+  options.silence_allowed = 60s;  // longer than a daemon takes to start on any machine
+  CaptureStderr();
+  StartClient(options);
+  std::this_thread::sleep_for(1s);
+  EXPECT_NE(client_->state().reason.find("does not answer"), std::string::npos) << client_->state().reason;
+  StartDaemon();
+  EXPECT_TRUE(WaitUp()) << client_->state().reason;
+  client_.reset();
+  const std::string log = GetCapturedStderr();
+  EXPECT_EQ(Count(log, "not attached"), 0u) << log;
+  EXPECT_EQ(Count(log, "cpu_tier attached"), 1u) << log;
+}
+
+// The words change with every try, as those of a full file system do.
+TEST_F(Link, ARegionThatCannotBeMadeIsLoggedOnce) {
+  static std::atomic<int> tries, allowed_after;
+  tries = 0;
+  allowed_after = 1 << 30;
+  kernels::MemoryOps memory = kernels::HostMemoryOps();
+  memory.register_host = [](void*, size_t) {
+    return ++tries > allowed_after ? std::string() : "no room, try " + std::to_string(tries);
+  };
+  CpuTierClientOptions options = ClientOptions();
+  options.memory = &memory;
+  options.silence_allowed = 60s;
+  CaptureStderr();
+  StartDaemon();
+  StartClient(options);
+  EXPECT_TRUE(WaitFor([] { return tries >= 4; }));
+  EXPECT_NE(client_->state().reason.find("no room"), std::string::npos) << client_->state().reason;
+  allowed_after = tries.load();
+  EXPECT_TRUE(WaitUp()) << client_->state().reason;
+  client_.reset();
+  const std::string log = GetCapturedStderr();
+  EXPECT_EQ(Count(log, "not attached"), 1u) << log;
+  EXPECT_NE(log.find("link region: no room, try 1;"), std::string::npos) << log;
+  EXPECT_NE(log.find("--cpu-lane never"), std::string::npos) << log;
+  EXPECT_EQ(Count(log, "cpu_tier attached"), 1u) << log;
+}
+
+// As from a daemon that does not see the worker's folder.
+TEST_F(Link, ARefusalThatNamesTheRegionIsLoggedOnce) {
+  static std::string folder;
+  static std::atomic<int> tries;
+  folder = folder_.path();
+  tries = 0;
+  kernels::MemoryOps memory = kernels::HostMemoryOps();
+  memory.register_host = [](void*, size_t) {
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+      if (entry.path().filename().string().starts_with("hearth-link-")) std::filesystem::remove(entry.path());
+    }
+    ++tries;
+    return std::string();
+  };
+  CpuTierClientOptions options = ClientOptions();
+  options.memory = &memory;
+  options.silence_allowed = 60s;
+  CaptureStderr();
+  StartDaemon();
+  StartClient(options);
+  EXPECT_TRUE(WaitFor([] { return tries >= 4; }));
+  client_.reset();
+  const std::string log = GetCapturedStderr();
+  EXPECT_EQ(Count(log, "cpu_tier not attached"), 1u) << log;
 }
 
 TEST_F(Link, OneWorkerAtATimeAndADeadOneMakesRoom) {
@@ -127,6 +237,29 @@ TEST_F(Link, FilesOfDeadWorkersAreRemoved) {
   RemoveStaleLinks(folder_.path());
   EXPECT_FALSE(std::filesystem::exists(stale));
   EXPECT_TRUE(std::filesystem::exists(own)) << "process 1 lives";
+}
+
+// As in a container whose worker was killed: the next one has the same id.
+TEST_F(Link, AFileOfAnEarlierProcessWithTheSameIdIsRemoved) {
+  StartDaemon();
+  const std::string other = HEARTH_BIN_DIR "/../tests/link_other_worker";
+  ChildProcess worker({"/bin/sh", "-c", "cp \"$1\" \"$2/hearth-link-$$-77\" && exec \"$0\" \"$1\" \"$2\" \"$3\"", other,
+                       folder_.home(), folder_.path(), folder_.socket()});
+  ASSERT_TRUE(WaitFor([&] { return std::filesystem::exists(folder_.path() + "/attached"); }));
+  EXPECT_TRUE(folder_.LinkFiles().empty()) << folder_.LinkFiles().front();
+}
+
+TEST_F(Link, AFileThatThisProcessMadeIsNotStale) {
+  LinkIdentity identity;
+  identity.fingerprint = home_.fingerprint();
+  identity.layers = home_.layers();
+  identity.experts = home_.experts();
+  identity.worker_pid = ::getpid();
+  identity.attachment = 1;
+  const auto region =
+      *LinkAttachment::Create(folder_.path(), ClientOptions().geometry, identity, kernels::HostMemoryOps());
+  RemoveStaleLinks(folder_.path());
+  EXPECT_TRUE(std::filesystem::exists(region->path()));
 }
 
 }  // namespace
