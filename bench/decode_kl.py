@@ -11,7 +11,8 @@ of the first, so that the memory of one model suffices.
 
 KL is sum p (ln p - ln q) over the --top most likely tokens of lane off plus all others as one. A row's margin is the
 distance of its two best log-probabilities. Passes when mean KL <= 5e-4, top-1 >= 0.99, top-1 = 1 where the margin is
-above 0.5, and the CPU lane was in time for at least 90 % of the picks that it was given. Standard library only. Exit codes: 0 passed, 1 failed, 2 cannot be measured.
+above 0.5, and the CPU lane was in time for at least 90 % of the picks that it was given. Standard library only. Exit
+codes: 0 passed, 1 failed, 2 cannot be measured.
 """
 
 import argparse
@@ -150,8 +151,8 @@ def failures(total):
         bad.append("the CPU lane was given nothing: lane on was not on")
     elif in_time < LEAST_IN_TIME * given:
         bad.append(
-            f"the CPU lane computed {in_time} of the {given} picks that it was given, below {LEAST_IN_TIME:.0%}: the rest "
-            "came late and was computed without it, so give hearth-cpu-tier more or idler CPUs"
+            f"the CPU lane computed {in_time} of the {given} picks that it was given, below {LEAST_IN_TIME:.0%}: the "
+            "rest came late and was computed without it, so give hearth-cpu-tier more or idler CPUs"
         )
     return bad
 

@@ -138,7 +138,7 @@ std::vector<const ExpertKernel*> Chosen(const Options& o) {
   return chosen;
 }
 
-// Would a daemon take this variant here? It takes the best instruction set of the host and the quickest variant of that.
+// Would a daemon take this variant here? It takes the host's best instruction set and the quickest variant of that.
 bool IsTheChosen(const ExpertKernel& kernel) {
   return &kernels::GetExpertKernel(kernels::HostExpertIsa(), ExpertArithmetic::kInt16) == &kernel;
 }

@@ -10,7 +10,7 @@ import decode_kl  # noqa: E402
 
 
 def total(**picks):
-    return {"kl_mean": 0.0, "top1_agree": 1.0, "top1_margin_above_0.5": 1.0, "lane_picks": {"vram": 0, "pcie": 0, **picks}}
+    return {"kl_mean": 0.0, "top1_agree": 1.0, "top1_margin_above_0.5": 1.0, "lane_picks": picks}
 
 
 class FakeServer:

@@ -87,5 +87,39 @@ class ExpertBench(Program):
         self.assertEqual(re.findall(r"^(\S+) .*, chosen$", said, re.M), [best], said)
 
 
+class EngineBench(Program):
+    name = "engine_bench"
+
+    def measure(self, *args):
+        model = ("--model", "models/hearth-tiny", "--device", "host", "--cpu-tier", "127.0.0.1:9")
+        quick = ("--tokens", "2", "--warm", "2", "--prompt", "8", "--log-level", "error")
+        return self.run_it(*model, *quick, *args)
+
+    def test_a_part_that_was_asked_for_and_skipped_is_a_failure(self):
+        no_tier = "skipped, these options use no CPU tier; leave out --mode exact and --cpu-lane never"
+        for part, flags, why in (
+            ("fast1,memory", ("--cpu-lane", "never"), f"fast1: {no_tier}"),
+            ("exactness,memory", ("--mode", "exact"), f"exactness: fast was {no_tier}"),
+            ("prefill8k,memory", ("-cs", "1024"), "prefill of 8192 tokens: skipped, the pool has 1024 tokens"),
+        ):
+            with self.subTest(part):
+                code, said = self.measure("--part", part, *flags)
+                self.assertEqual(code, 1, said)
+                self.assertIn(f"\nengine_bench: FAILED: {why}", said)
+                self.assertIn("PSS", said)  # the report goes on to its end
+
+    def test_a_daemon_that_was_given_and_does_not_come_up_is_a_failure(self):
+        code, said = self.measure("--part", "decode1", "--tier-binary", "/bin/false")
+        self.assertEqual(code, 1, said)
+        self.assertIn("engine_bench: FAILED: fast1: skipped, the CPU lane is not up after 30 s", said)
+        self.assertIn("/bin/false --grpc-listen 127.0.0.1:9 runs by itself", said)
+
+    def test_decode1_means_exact_alone_on_a_machine_without_a_tier(self):
+        for flags in (("--cpu-lane", "never"), ("--mode", "exact"), ()):
+            code, said = self.measure("--part", "decode1", *flags)
+            self.assertEqual(code, 0, said)
+            self.assertIn("decode, 1 stream, exact\n  steps", said)
+
+
 if __name__ == "__main__":
     unittest.main()
