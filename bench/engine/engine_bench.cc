@@ -173,9 +173,8 @@ int main(int argc, char** argv) {
       failures = hearth::Measure(hearth::LoadConfig<hearth::BenchConfig>(argc, argv));
     } catch (const std::bad_alloc&) {
       throw hearth::StartupError(
-          "no memory is left for what the measurements need beside the engine; on a GPU leave more with "
-          "--ec-reserve-gb "
-          "or --ec-max-slots, on the host lower --vram-gb or -cs");
+          "no memory is left for what the measurements need beside the engine; on a GPU raise --ec-reserve-gb or lower "
+          "--ec-max-slots, on the host lower --vram-gb or -cs");
     }
     hearth::FlushLog();
   });

@@ -78,10 +78,10 @@ AnswerDifference Compare(const char* name, const Forced& exact, const Forced& fa
   return answer;
 }
 
-// The deadline of a job of as many experts as a token picks.
+// The deadline of a job of as many experts as a token picks, by the speed of the jobs that were in time.
 double LongestJob(const ExecutorOptions& options, const LaneSnapshot& seen, size_t top_k) {
-  const double expert =
-      seen.cpu_experts == 0 ? 0 : static_cast<double>(seen.busy_ns.cpu) / 1e9 / static_cast<double>(seen.cpu_experts);
+  const uint64_t done = seen.cpu_experts - seen.late_picks;  // of one stream, each expert is one pick
+  const double expert = done == 0 ? 0 : static_cast<double>(seen.busy_ns.cpu) / 1e9 / static_cast<double>(done);
   return std::chrono::duration<double>(CpuBudget(options, expert * static_cast<double>(top_k))).count();
 }
 
