@@ -21,7 +21,8 @@
 # sanitize  compute-sanitizer's memcheck and racecheck over the op tests
 # bench     *_cuda_bench: bytes moved, time, share of the ceiling
 # handoff   of an empty CPU job, as the GPU sees it (one of bench)
-# real      bench/engine/engine_bench on the real shape, at the hit rate wanted: 114 GB of host memory for the home
+# real      bench/engine/engine_bench on the real shape, at the hit rate wanted: 114 GB of host memory for the home, in a
+#           folder of its own that is removed; FAILED also where a part was skipped or fast is too far from exact
 # restart4k a restart of the real shape that adopts its home on 4 KiB pages
 #
 # HEARTH_GPU_BIN          a folder from `pack`, or a build folder; default build/cuda

@@ -86,7 +86,12 @@ Ceilings MeasureCeilings(ModelEngine& engine) {
   out.home_one = Gatherer(engine, 1).Run(count, in_home);
   out.home_many = Gatherer(engine, many).Run(count, in_home);
   {
-    const int64_t copies = std::clamp<int64_t>(static_cast<int64_t>(kCopyBytes) / stride, 1, all);
+    // A cache that fills the card leaves no room, so it gives up as many slots as there are copies.
+    const int64_t spare = std::max<int64_t>(engine.memory().expert_slots - many, 1);
+    const int64_t copies = std::clamp<int64_t>(static_cast<int64_t>(kCopyBytes) / stride, 1, std::min(all, spare));
+    ExecutorOptions smaller = engine.executor_options();
+    smaller.max_slots = std::max<int64_t>(engine.memory().expert_slots - copies, many);
+    engine.RestartExperts(smaller);
     kernels::DeviceArray<std::byte> slots(backend);
     slots.Grow(copies * stride);
     const double seconds = Time(backend, [&] {
@@ -98,6 +103,7 @@ Ceilings MeasureCeilings(ModelEngine& engine) {
     out.slots_many =
         Gatherer(engine, many).Run(std::min(count, copies), [&](int64_t i) { return slots.data() + i * stride; });
   }
+  engine.RestartExperts(engine.executor_options());
   return out;
 }
 

@@ -11,6 +11,7 @@ struct Ceilings {
   double slots_many = 0;  // GB/s, the same from device memory
   double copy = 0;        // GB/s, copies from the home into device memory
 };
+// Nothing is taken beside the engine's memory: copies stand where slots of its cache were, which is empty afterwards.
 Ceilings MeasureCeilings(ModelEngine& engine);
 
 }  // namespace hearth

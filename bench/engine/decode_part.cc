@@ -158,7 +158,12 @@ DecodeRun RunAtHitRate(Bench& bench, bool exact, int64_t warm, int count, std::o
 void MeasureDecode(Bench& bench, int count, bool exact) {
   Title(StrCat("decode, ", count, count == 1 ? " stream, " : " different streams, ", exact ? "exact" : "fast"));
   if (!exact && !bench.WaitForLane()) {
-    Say("skipped", "the CPU lane is not up");
+    const std::string why = bench.WhyNoLane();
+    Say("skipped", "%s", why.c_str());
+    // Where fast is only half of what decodeN means and no daemon was given, a machine without one is meant.
+    if (bench.config.Has(StrCat("fast", count)) || !bench.config.tier_binary.empty()) {
+      bench.failures.push_back(StrCat("fast", count, ": skipped, ", why));
+    }
     return;
   }
   const int64_t warm = std::max<int64_t>(1, bench.config.warm / count);

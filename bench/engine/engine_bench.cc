@@ -2,11 +2,14 @@
 // the machine gives in the same run. See scripts/gpu_check.sh.
 //   engine_bench --model synthetic:tools/synthetic/real_shape_flat.json --vram-gb 24 --ec-max-slots 1312
 //                --tier-binary build/release/bin/hearth-cpu-tier --part start,decode1,decode4,prefill8k,memory
+// Ends with 1 when a part was skipped that --part names, or when the exactness part found what it must not: a line each
+// at the end. decode1 and decode4 mean exact alone where no CPU tier is up and no --tier-binary was given.
 #include <unistd.h>
 
 #include <chrono>
 #include <cstdarg>
 #include <cstdio>
+#include <new>
 #include <sstream>
 #include <thread>
 
@@ -14,6 +17,7 @@
 #include "bench/engine/router_zipf.h"
 #include "common/base/byte_size.h"
 #include "common/base/process.h"
+#include "common/base/startup_error.h"
 #include "common/config/load_config.h"
 
 namespace hearth {
@@ -54,6 +58,19 @@ bool Bench::WaitForLane() const {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   return false;
+}
+
+std::string Bench::WhyNoLane() const {
+  if (!uses_tier()) {
+    return "these options use no CPU tier; leave out --mode exact and --cpu-lane never, and give an address in "
+           "--cpu-tier";
+  }
+  const std::string down = StrCat("the CPU lane is not up after 30 s (", engine.tier()->state().reason, "); ");
+  if (config.tier_binary.empty()) {
+    return StrCat(down, "give --tier-binary, or run hearth-cpu-tier at ", config.worker.cpu_tier);
+  }
+  return StrCat(down, "see whether ", config.tier_binary, " --grpc-listen ", config.worker.cpu_tier, " ",
+                config.tier_arguments, config.tier_arguments.empty() ? "" : " ", "runs by itself");
 }
 
 void ReportMemory(const Bench& bench) {
@@ -99,7 +116,8 @@ void ReportStart(Bench& bench, double created) {
   Say("home lies on", "%s", MountOf(bench.home_dir).c_str());
 }
 
-void Measure(const BenchConfig& config) {
+// What is to be said at the end; see Bench::failures.
+std::vector<std::string> Measure(const BenchConfig& config) {
   SetLogLevel(*ParseLogLevel(config.worker.log_level));
   const ChosenKernels kernels = ChooseKernels(config.worker);
   const std::string home_dir = ChooseHomeDir(config.worker);
@@ -109,7 +127,7 @@ void Measure(const BenchConfig& config) {
   VramSampler vram(kernels);
   const double begin = Now();
   ModelEngine engine(config.worker, kernels, home_dir, {});
-  Bench bench{config, kernels, home_dir, engine, vram, tier, {}};
+  Bench bench{config, kernels, home_dir, engine, vram, tier, {}, 0, {}};
   if (config.router_zipf >= 0) {
     bench.router_zipf = config.router_zipf;
     SetRouterZipf(engine, config.worker.model, bench.router_zipf);
@@ -134,22 +152,32 @@ void Measure(const BenchConfig& config) {
   }
   for (const int streams : {1, 4}) {
     const bool both = config.Has(StrCat("decode", streams));
-    if (bench.uses_tier() && (both || config.Has(StrCat("fast", streams)))) MeasureDecode(bench, streams, false);
+    if (config.Has(StrCat("fast", streams)) || (both && bench.uses_tier())) MeasureDecode(bench, streams, false);
     if (both || config.Has(StrCat("exact", streams))) MeasureDecode(bench, streams, true);
   }
   if (config.Has("prefill8k")) MeasurePrefill(bench, 8192, 3);
   if (config.Has("prefill32k")) MeasurePrefill(bench, 32768, 1);
   if (config.Has("exactness")) MeasureExactness(bench);
   if (config.Has("memory")) ReportMemory(bench);
+  return bench.failures;
 }
 
 }  // namespace
 }  // namespace hearth
 
 int main(int argc, char** argv) {
-  return hearth::RunProcess("engine_bench", [&](hearth::StopSignal&) {
+  std::vector<std::string> failures;
+  const int code = hearth::RunProcess("engine_bench", [&](hearth::StopSignal&) {
     hearth::SetLogProcess("engine_bench");
-    hearth::Measure(hearth::LoadConfig<hearth::BenchConfig>(argc, argv));
+    try {
+      failures = hearth::Measure(hearth::LoadConfig<hearth::BenchConfig>(argc, argv));
+    } catch (const std::bad_alloc&) {
+      throw hearth::StartupError(
+          "no memory is left for what the measurements need beside the engine; on a GPU raise --ec-reserve-gb or lower "
+          "--ec-max-slots, on the host lower --vram-gb or -cs");
+    }
     hearth::FlushLog();
   });
+  for (const std::string& failure : failures) std::fprintf(stderr, "engine_bench: FAILED: %s\n", failure.c_str());
+  return code == 0 && !failures.empty() ? 1 : code;
 }

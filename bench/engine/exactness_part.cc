@@ -1,8 +1,12 @@
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <tuple>
 #include <vector>
 
 #include "bench/engine/bench.h"
+#include "bench/engine/exactness_verdict.h"
+#include "gpu_worker/experts/executor_start.h"
 
 namespace hearth {
 namespace {
@@ -13,6 +17,7 @@ struct Forced {
   std::vector<std::vector<float>> logits;  // per step
   std::vector<std::vector<float>> picks;   // per step, all layers
   std::vector<double> seconds;
+  std::vector<CpuWait> waits;
 };
 
 // The same tokens through the engine as it is; `at` is called before each step.
@@ -31,14 +36,18 @@ Forced Run(Bench& bench, bool with_picks, F at) {
   for (int step = 0; step < kSteps; ++step) {
     at(step);
     out.picks.emplace_back();
+    const LaneSnapshot before = bench.engine.experts().stats();
     out.seconds.push_back(streams.Step());
+    const LaneSnapshot after = bench.engine.experts().stats();
+    out.waits.push_back(
+        {static_cast<double>(after.cpu_wait_ns - before.cpu_wait_ns) / 1e9, after.cpu_jobs - before.cpu_jobs});
     if (with_picks) out.logits.push_back(streams.logits());
   }
   bench.engine.decoder().set_tap(nullptr);
   return out;
 }
 
-void Compare(const char* name, const Forced& exact, const Forced& fast, int begin, int end, size_t top_k) {
+AnswerDifference Compare(const char* name, const Forced& exact, const Forced& fast, int begin, int end, size_t top_k) {
   double difference = 0, size = 0, worst = 0;
   size_t equal = 0, picks = 0;
   for (int step = begin; step < end; ++step) {
@@ -63,9 +72,17 @@ void Compare(const char* name, const Forced& exact, const Forced& fast, int begi
     picks += p.size();
   }
   const double count = static_cast<double>(exact.logits[0].size()) * (end - begin);
+  const AnswerDifference answer{std::sqrt(difference / count), static_cast<double>(equal) / static_cast<double>(picks)};
   Say(name, "logits differ by %.3g rms (worst step %.3g), %.3g of their own rms; picks equal %.3f %%",
-      std::sqrt(difference / count), worst, std::sqrt(difference / size),
-      100.0 * static_cast<double>(equal) / static_cast<double>(picks));
+      answer.logits_rms, worst, std::sqrt(difference / size), 100.0 * answer.picks_equal);
+  return answer;
+}
+
+// The deadline of a job of as many experts as a token picks, by the speed of the jobs that were in time.
+double LongestJob(const ExecutorOptions& options, const LaneSnapshot& seen, size_t top_k) {
+  const uint64_t done = seen.cpu_experts - seen.late_picks;  // of one stream, each expert is one pick
+  const double expert = done == 0 ? 0 : static_cast<double>(seen.busy_ns.cpu) / 1e9 / static_cast<double>(done);
+  return std::chrono::duration<double>(CpuBudget(options, expert * static_cast<double>(top_k))).count();
 }
 
 }  // namespace
@@ -75,33 +92,38 @@ void MeasureExactness(Bench& bench) {
   ModelEngine& engine = bench.engine;
   const auto top_k = static_cast<size_t>(engine.model().num_experts_per_tok);
   const auto nothing = [](int) {};
+  const auto judge = [&](const std::string& problem) {
+    if (!problem.empty()) bench.failures.push_back(StrCat("exactness: ", problem));
+  };
+  const auto skipped = [&] {
+    const std::string why = bench.WhyNoLane();
+    Say("skipped", "%s", why.c_str());
+    judge(StrCat("fast was skipped, ", why));
+  };
   const auto kill = [&](int step) {
     if (step == kKillAt && bench.tier != nullptr) bench.tier->Kill();
   };
   engine.RestartExperts(bench.Options(true));
   const Forced exact = Run(bench, true, nothing);
   engine.RestartExperts(bench.Options(true));
-  Compare("exact, a second time", exact, Run(bench, true, nothing), 0, kSteps, top_k);
-  if (!bench.WaitForLane()) {
-    Say("skipped", "the CPU lane is not up");
-    return;
-  }
+  judge(WhyNotRepeated(Compare("exact, a second time", exact, Run(bench, true, nothing), 0, kSteps, top_k)));
+  if (!bench.WaitForLane()) return skipped();
   ExecutorOptions options = bench.Options(false);
   engine.RestartExperts(options);
   const Forced fast = Run(bench, true, kill);
   if (bench.tier == nullptr) {
-    Compare("fast", exact, fast, 0, kSteps, top_k);
+    judge(WhyTooFar("fast", Compare("fast", exact, fast, 0, kSteps, top_k)));
+    judge(WhyLate(fast.waits, LongestJob(options, engine.experts().stats(), top_k)));
     Say("not measured", "a daemon that dies: give --tier-binary");
     return;
   }
-  Compare("fast, cpu_tier alive", exact, fast, 0, kKillAt, top_k);
-  Compare("fast, after cpu_tier was killed", exact, fast, kKillAt, kSteps, top_k);
+  for (const auto& [name, begin, end] : {std::tuple{"fast, cpu_tier alive", 0, kKillAt},
+                                         std::tuple{"fast, after cpu_tier was killed", kKillAt, kSteps}}) {
+    judge(WhyTooFar(name, Compare(name, exact, fast, begin, end, top_k)));
+  }
 
   bench.StartTier();
-  if (!bench.WaitForLane()) {
-    Say("skipped", "the CPU lane did not come up again");
-    return;
-  }
+  if (!bench.WaitForLane()) return skipped();
   engine.RestartExperts(options);
   const uint64_t timeouts = engine.experts().stats().cpu_timeouts;
   const Forced timed = Run(bench, false, kill);
@@ -114,6 +136,7 @@ void MeasureExactness(Bench& bench) {
       *std::max_element(timed.seconds.begin() + kKillAt, timed.seconds.end()) * 1e3,
       static_cast<unsigned long long>(engine.experts().stats().cpu_timeouts - timeouts));
   Say("step after it", "median %.3f ms", MedianOf(part(kKillAt + 2, kSteps)) * 1e3);
+  judge(WhyLate(timed.waits, LongestJob(options, engine.experts().stats(), top_k)));
   Say("step of exact, at the end of its run", "median %.3f ms (with the tap on)", MedianOf(exact.seconds) * 1e3);
   bench.StartTier();
 }

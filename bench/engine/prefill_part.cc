@@ -9,7 +9,9 @@ void MeasurePrefill(Bench& bench, int64_t tokens, int repeats) {
   ModelEngine& engine = bench.engine;
   Title(StrCat("prefill of ", tokens, " tokens, chunks of ", engine.limits().chunk_size));
   if (tokens > engine.store().free_tokens()) {
-    Say("skipped", "the pool has %lld tokens; raise -cs", static_cast<long long>(engine.store().free_tokens()));
+    const std::string why = StrCat("the pool has ", engine.store().free_tokens(), " tokens; raise -cs");
+    Say("skipped", "%s", why.c_str());
+    bench.failures.push_back(StrCat("prefill of ", tokens, " tokens: skipped, ", why));
     return;
   }
   engine.RestartExperts(bench.Options(true));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -10,7 +11,7 @@ class TierProcess {
  public:
   // Throws StartupError when the program cannot be run.
   TierProcess(const std::string& binary, const std::vector<std::string>& arguments);
-  ~TierProcess();  // ends it
+  ~TierProcess();  // SIGTERM, and SIGKILL when that does not end it within a few seconds
   TierProcess(const TierProcess&) = delete;
   TierProcess& operator=(const TierProcess&) = delete;
 
@@ -18,7 +19,7 @@ class TierProcess {
   void Kill();  // SIGKILL, as a crash would be
 
  private:
-  void End(int signal);
+  bool EndedWithin(std::chrono::milliseconds limit);
   int pid_ = -1;
 };
 

@@ -1,10 +1,12 @@
 // Hit rates and admissions of the cache's policy on routing traces at the real shape; one line per rule.
 //   cache_policy_bench [--trace FILE.npy] [--tokens 2500] [--warm 500] [--slots 1312] [--seed 1] [--streams 1]
 //                      [--spread 1.2] [--drift 1] [--memory 500] [--zipf 0]
+// A trace with ids of 288 and more is replayed with as many experts per layer as it names.
 // Without --trace the tokens come from the same law as tools/make_routing_trace.py with other random numbers; --zipf
 // above 0 makes the popularity a power of the rank. Several streams are windows of one trace, one after another.
 #include <time.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -55,6 +57,7 @@ int Run(std::map<std::string, std::string>& options) {
   if (!options["--trace"].empty()) {
     TraceFile file = ReadTrace(options["--trace"]);
     setup.layers = file.layers;
+    setup.experts = std::max(setup.experts, file.experts);
     setup.picks = file.picks;
     trace = std::move(file.tokens);
   } else {

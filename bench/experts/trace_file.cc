@@ -1,11 +1,18 @@
 #include "bench/experts/trace_file.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <stdexcept>
 
 namespace hearth {
+namespace {
+
+// More than any model has, and little enough that tables of layers by 65,536 experts can be had.
+constexpr int kMostLayers = 1024, kMostPicks = 256;
+
+}  // namespace
 
 TraceFile ReadTrace(const std::string& path) {
   const auto wrong = [&](const char* what) {
@@ -24,8 +31,8 @@ TraceFile ReadTrace(const std::string& path) {
   if (text.find("'<u2'") == std::string::npos || text.find("'fortran_order': False") == std::string::npos ||
       shape == std::string::npos ||
       std::sscanf(text.c_str() + shape, "'shape': (%lld, %d, %d)", &tokens, &trace.layers, &trace.picks) != 3 ||
-      tokens < 1 || trace.layers < 1 || trace.picks < 1) {
-    throw wrong("not uint16 [tokens, layers, picks]");
+      tokens < 1 || trace.layers < 1 || trace.layers > kMostLayers || trace.picks < 1 || trace.picks > kMostPicks) {
+    throw wrong("not uint16 [tokens, 1 to 1024 layers, 1 to 256 picks]");
   }
   std::vector<uint16_t> picks(static_cast<size_t>(trace.layers) * static_cast<size_t>(trace.picks));
   for (long long token = 0; token < tokens; ++token) {
@@ -33,6 +40,7 @@ TraceFile ReadTrace(const std::string& path) {
       throw wrong("shorter than its header says");
     }
     trace.tokens.emplace_back(picks.begin(), picks.end());
+    trace.experts = std::max(trace.experts, 1 + *std::max_element(picks.begin(), picks.end()));
   }
   return trace;
 }

@@ -1,6 +1,7 @@
 #include <getopt.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -49,16 +50,20 @@ std::vector<std::string> SplitNames(const std::string& text) {
   return names;
 }
 
-std::vector<int> SplitNumbers(const std::string& text, int least, int most) {
+// A whole number and nothing behind it.
+int Number(const char* flag, const std::string& text, int least, int most) {
+  int n = 0;
+  const char* const end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data(), end, n);
+  if (parsed.ec == std::errc() && parsed.ptr == end && n >= least && n <= most) return n;
+  std::fprintf(stderr, "expert_bench: --%s '%s': expected a whole number from %d to %d\n", flag, text.c_str(), least,
+               most);
+  std::exit(2);
+}
+
+std::vector<int> SplitNumbers(const char* flag, const std::string& text, int least, int most) {
   std::vector<int> numbers;
-  for (const std::string& name : SplitNames(text)) {
-    const int n = std::atoi(name.c_str());
-    if (n < least || n > most) {
-      std::fprintf(stderr, "expert_bench: %s: expected %d to %d\n", name.c_str(), least, most);
-      std::exit(2);
-    }
-    numbers.push_back(n);
-  }
+  for (const std::string& name : SplitNames(text)) numbers.push_back(Number(flag, name, least, most));
   return numbers;
 }
 
@@ -70,17 +75,23 @@ Options Parse(int argc, char** argv) {
       {"json", 0, nullptr, 'j'},    {nullptr, 0, nullptr, 0}};
   Options o;
   for (int c = 0; (c = getopt_long(argc, argv, "", table, nullptr)) != -1;) {
-    if (c == 't') o.threads = SplitNumbers(optarg, 1, 1024);
+    if (c == 't') o.threads = SplitNumbers("threads", optarg, 1, 1024);
     if (c == 'c') o.cpus = ParseCpus(optarg);
-    if (c == 'b') o.bits = SplitNumbers(optarg, 1, 8);
-    if (c == 'm') o.tokens = SplitNumbers(optarg, 1, 64);
+    if (c == 'b') o.bits = SplitNumbers("bits", optarg, 1, 8);
+    if (c == 'm') o.tokens = SplitNumbers("tokens", optarg, 1, 64);
     if (c == 'i') o.kernels = SplitNames(optarg);
-    if (c == 'h') o.hidden = SplitNumbers(optarg, 128, 65536)[0];
-    if (c == 'w') o.width = SplitNumbers(optarg, 128, 65536)[0];
-    if (c == 'r') o.repeats = SplitNumbers(optarg, 1, 1000)[0];
-    if (c == 's') o.mb_per_thread = static_cast<size_t>(SplitNumbers(optarg, 1, 65536)[0]);
+    if (c == 'h') o.hidden = Number("hidden", optarg, 128, 65536);
+    if (c == 'w') o.width = Number("width", optarg, 128, 65536);
+    if (c == 'r') o.repeats = Number("repeats", optarg, 1, 1000);
+    if (c == 's') o.mb_per_thread = static_cast<size_t>(Number("mb-per-thread", optarg, 1, 65536));
     if (c == 'j') o.json = true;
     if (c == '?') std::exit(2);
+  }
+  if (optind < argc) {
+    std::fprintf(stderr, "expert_bench: '%s' belongs to no option; the options are", argv[optind]);
+    for (const option* known = table; known->name != nullptr; ++known) std::fprintf(stderr, " --%s", known->name);
+    std::fputs("\n", stderr);
+    std::exit(2);
   }
   if (o.hidden % 128 != 0 || o.width % 128 != 0) {
     std::fputs("expert_bench: --hidden and --width are multiples of 128\n", stderr);
@@ -103,6 +114,17 @@ std::vector<const ExpertKernel*> Chosen(const Options& o) {
       }
     }
   }
+  std::vector<std::string> names;
+  for (const ExpertKernel* kernel : all) {
+    if (std::find(names.begin(), names.end(), kernel->name()) == names.end()) names.emplace_back(kernel->name());
+  }
+  for (const std::string& name : o.kernels) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    std::fprintf(stderr, "expert_bench: --isa '%s': no kernel of this processor; it has", name.c_str());
+    for (const std::string& known : names) std::fprintf(stderr, " %s", known.c_str());
+    std::fputs("\n", stderr);
+    std::exit(2);
+  }
   std::vector<const ExpertKernel*> chosen;
   for (const ExpertKernel* kernel : all) {
     // Plain loops are a thousand times slower and only measured when asked for.
@@ -110,20 +132,15 @@ std::vector<const ExpertKernel*> Chosen(const Options& o) {
     if (named || (o.kernels.empty() && std::string(kernel->name()).rfind("ref", 0) != 0)) chosen.push_back(kernel);
   }
   if (chosen.empty()) {
-    std::fputs("expert_bench: this processor has none of these kernels; names:", stderr);
-    for (const ExpertKernel* kernel : all) std::fprintf(stderr, " %s", kernel->name());
-    std::fputs("\n", stderr);
+    std::fputs("expert_bench: this processor has no AVX2; --isa ref-int16,ref-fp32 measures plain loops\n", stderr);
     std::exit(2);
   }
   return chosen;
 }
 
-// Would a daemon take this variant here?
+// Would a daemon take this variant here? It takes the host's best instruction set and the quickest variant of that.
 bool IsTheChosen(const ExpertKernel& kernel) {
-  for (const ExpertIsa isa : {ExpertIsa::kAvx512, ExpertIsa::kAvx2}) {
-    if (kernels::HostHas(isa) && &kernels::GetExpertKernel(isa, ExpertArithmetic::kInt16) == &kernel) return true;
-  }
-  return false;
+  return &kernels::GetExpertKernel(kernels::HostExpertIsa(), ExpertArithmetic::kInt16) == &kernel;
 }
 
 double Median(std::vector<double> values) {
@@ -139,11 +156,11 @@ double Rate(BenchThreads& team, const ExpertPool& pool, int repeats, Work&& work
   return Median(rates);
 }
 
-void Measure(const Options& o, int threads, int bits) {
+void Measure(const Options& o, const std::vector<const ExpertKernel*>& chosen, int threads, int bits) {
   BenchThreads team(threads, o.cpus);
   ExpertPool pool(team, static_cast<uint32_t>(bits), o.hidden, o.width, o.mb_per_thread << 20);
   const double plain = Rate(team, pool, o.repeats, [&](int t) { PlainRead(pool.share(t)); });
-  for (const ExpertKernel* kernel : Chosen(o)) {
+  for (const ExpertKernel* kernel : chosen) {
     for (const int tokens : o.tokens) {
       ExpertRun run(pool, *kernel, threads, tokens);
       team.Run([&](int t) { run.OneExpert(t); });  // warms code, scratch and page tables
@@ -177,8 +194,9 @@ void Measure(const Options& o, int threads, int bits) {
 
 int main(int argc, char** argv) {
   const auto options = hearth::bench::Parse(argc, argv);
+  const auto chosen = hearth::bench::Chosen(options);
   for (const int threads : options.threads) {
-    for (const int bits : options.bits) hearth::bench::Measure(options, threads, bits);
+    for (const int bits : options.bits) hearth::bench::Measure(options, chosen, threads, bits);
   }
   return 0;
 }
