@@ -71,5 +71,18 @@ TEST_F(CpuInfo, TakesOneCpuOfEachCore) {
   EXPECT_THAT(PhysicalCores({5, 4}, root_), ElementsAre(4, 5));
 }
 
+TEST_F(CpuInfo, TheFirstCoresAreTheMachinesWithAllTheirCpus) {
+  Write("/sys/devices/system/cpu/online", "0-1,4-5,9");
+  for (int cpu : {0, 4})
+    Write("/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/thread_siblings_list", "0,4");
+  for (int cpu : {1, 5})
+    Write("/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/thread_siblings_list", "1,5");
+  EXPECT_THAT(FirstCores(1, root_), ElementsAre(0, 4));
+  EXPECT_THAT(FirstCores(2, root_), ElementsAre(0, 4, 1, 5));
+  EXPECT_THAT(FirstCores(8, root_), ElementsAre(0, 4, 1, 5, 9));
+}
+
+TEST_F(CpuInfo, TheFirstCoresAreZeroAndOneWhereNothingTells) { EXPECT_THAT(FirstCores(2, root_), ElementsAre(0, 1)); }
+
 }  // namespace
 }  // namespace hearth
