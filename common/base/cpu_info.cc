@@ -123,6 +123,10 @@ std::vector<int> PhysicalCores(const std::vector<int>& cpus, const std::string& 
   return cores;
 }
 
+int UsableCoreCount(const std::string& root) {
+  return std::min(static_cast<int>(PhysicalCores(AllowedCpus(), root).size()), UsableCpuCount(root));
+}
+
 std::vector<int> FirstCores(size_t count, const std::string& root) {
   const std::string base = root == "/" ? "" : root;
   std::vector<int> online = ParseCpuList(ReadLine(base + "/sys/devices/system/cpu/online").value_or(""));

@@ -21,6 +21,9 @@ int UsableCpuCount(const std::string& root = "/");
 // counts as a core of its own.
 std::vector<int> PhysicalCores(const std::vector<int>& cpus, const std::string& root = "/");
 
+// Physical cores among the allowed CPUs, no more than the quota; at least 1.
+int UsableCoreCount(const std::string& root = "/");
+
 // The logical CPUs of the machine's first `count` physical cores, those outside the cpuset as well. Topology that
 // cannot be read counts as above.
 std::vector<int> FirstCores(size_t count, const std::string& root = "/");
