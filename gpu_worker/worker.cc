@@ -161,10 +161,7 @@ EngineParts Worker::MakeParts() {
     return model_->tier() != nullptr && !config_.exact() ? model_->tier()->state().reason : std::string();
   };
   parts.deterministic = [this] { return config_.exact() || model_->tier() == nullptr || config_.cpu_lane == "never"; };
-  parts.verify = [this](uint32_t samples) {
-    const ExpertCache::Comparison result = model_->experts().Verify(samples);
-    return std::pair<uint32_t, uint32_t>(result.compared, result.different);
-  };
+  parts.verify = [this](uint32_t samples, SlotCheck& check) { return model_->experts().Verify(samples, check); };
   return parts;
 }
 
