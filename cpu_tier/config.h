@@ -15,7 +15,7 @@ struct CpuTierConfig {
   std::string metrics_host = "127.0.0.1";
   uint16_t metrics_port = 30102;
   std::string cpus = "auto";
-  std::optional<int> threads;
+  std::optional<int64_t> threads;
   std::string isa = "auto";
   std::string kernel = "auto";
   std::string log_level = "info";
@@ -31,12 +31,12 @@ struct CpuTierConfig {
     visit(OptionSpec{.flag = "--metrics-port", .help = "port of /metrics; 0 takes a free one"}, metrics_port);
     visit(OptionSpec{.flag = "--ct-cpus",
                      .env = {"GLM53_CT_CPUS"},
-                     .help = "logical CPUs to compute on, as in 2-9,12; auto: one of each physical core but the first "
-                             "two, at least one"},
+                     .help = "logical CPUs to compute on, as in 2-9,12; auto: one of each physical core but the "
+                             "machine's first two, at least one"},
           cpus);
     visit(OptionSpec{.flag = "--ct-threads",
                      .env = {"GLM53_CT_THREADS"},
-                     .help = "threads that compute; auto: one for each of the CPUs"},
+                     .help = "threads that compute, 1 to 1024; auto: one for each of the CPUs"},
           threads);
     visit(OptionSpec{.flag = "--isa",
                      .help = "instruction set of the kernels; auto takes the best, ref is plain loops for bisecting",

@@ -12,21 +12,27 @@ namespace {
 constexpr size_t kCoresLeftFree = 2;
 constexpr int kSmallHost = 4;
 
+bool Contains(const std::vector<int>& cpus, int cpu) { return std::find(cpus.begin(), cpus.end(), cpu) != cpus.end(); }
+
 }  // namespace
 
 CpuOffer OfferOfThisMachine() {
   CpuOffer offer;
   offer.allowed = AllowedCpus();
   offer.cores = PhysicalCores(offer.allowed);
+  offer.first = FirstCores(kCoresLeftFree);
   offer.usable = UsableCpuCount();
   return offer;
 }
 
-CpuChoice ChooseCpus(const CpuOffer& offer, const std::string& list, std::optional<int> threads) {
+CpuChoice ChooseCpus(const CpuOffer& offer, const std::string& list, std::optional<int64_t> threads) {
   CpuChoice choice;
   if (list == "auto") {
-    const size_t skipped = std::min(kCoresLeftFree, offer.cores.size() - 1);
-    choice.cpus.assign(offer.cores.begin() + static_cast<std::ptrdiff_t>(skipped), offer.cores.end());
+    // A cpuset that leaves the first two cores to the worker has nothing more to give up.
+    for (int cpu : offer.cores) {
+      if (!Contains(offer.first, cpu)) choice.cpus.push_back(cpu);
+    }
+    if (choice.cpus.empty()) choice.cpus.push_back(offer.cores.back());
     const size_t most = static_cast<size_t>(std::max(1, offer.usable));
     if (choice.cpus.size() > most) choice.cpus.resize(most);
     choice.pinned = offer.usable > kSmallHost;
@@ -34,7 +40,7 @@ CpuChoice ChooseCpus(const CpuOffer& offer, const std::string& list, std::option
     choice.cpus = ParseCpuList(list);
     choice.pinned = true;
     for (int cpu : choice.cpus) {
-      if (std::find(offer.allowed.begin(), offer.allowed.end(), cpu) == offer.allowed.end()) {
+      if (!Contains(offer.allowed, cpu)) {
         throw StartupError(StrCat("--ct-cpus names CPU ", cpu, ", which this process may not use; choose among its ",
                                   offer.allowed.size(), " allowed CPUs or auto"));
       }

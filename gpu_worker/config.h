@@ -183,14 +183,21 @@ struct WorkerConfig {
                      .help = "takes every expert of a decode step from there, for tests",
                      .allowed = {"none", "hit", "pcie", "cpu", "random"}},
           force_source);
+    visit(OptionSpec{.flag = "--ct-a",
+                     .env = {"GLM53_CT_A"},
+                     .help = "ms that a CPU job costs at least, as first assumed; the jobs correct it; auto: 0.05"},
+          ct_a);
     visit(
-        OptionSpec{.flag = "--ct-a", .env = {"GLM53_CT_A"}, .help = "ms that a CPU job costs at least; auto: measured"},
-        ct_a);
-    visit(OptionSpec{.flag = "--ct-b", .env = {"GLM53_CT_B"}, .help = "ms of one expert on the CPU; auto: measured"},
-          ct_b);
-    visit(
-        OptionSpec{.flag = "--ct-tzc", .env = {"GLM53_CT_TZC"}, .help = "ms of one expert across PCIe; auto: measured"},
-        ct_tzc);
+        OptionSpec{.flag = "--ct-b",
+                   .env = {"GLM53_CT_B"},
+                   .help = "ms of one expert on the CPU, as first assumed; the jobs correct it; auto: half of what one "
+                           "across PCIe is measured to take"},
+        ct_b);
+    visit(OptionSpec{.flag = "--ct-tzc",
+                     .env = {"GLM53_CT_TZC"},
+                     .help = "ms of one expert across PCIe, as first assumed; the steps correct it; auto: measured at "
+                             "start"},
+          ct_tzc);
     visit(OptionSpec{.flag = "--triton-pin", .env = {"GLM53_TRITON_PIN"}, .help = "accepted, has no effect"},
           triton_pin);
     visit(

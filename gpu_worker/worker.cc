@@ -7,6 +7,7 @@
 #include "common/base/startup_error.h"
 #include "common/base/version.h"
 #include "gpu_worker/expert_report.h"
+#include "gpu_worker/mode_advice.h"
 
 namespace hearth {
 namespace {
@@ -41,6 +42,7 @@ Worker::Worker(const WorkerConfig& config, std::vector<std::pair<std::string, st
   if (!kernels_.no_cuda.empty()) {
     Log(LogLevel::kWarning, "no_gpu", {{"text", StrCat("computing on the CPU, slowly: ", kernels_.no_cuda)}});
   }
+  LogModeAdvice(config_, kernels_);
   model_ = std::make_unique<ModelEngine>(config_, kernels_, home_dir_, [this](uint64_t done, uint64_t total) {
     state_.Progress(done, total);
     if (stop_.requested()) throw StoppedWhileLoading();
@@ -157,10 +159,7 @@ EngineParts Worker::MakeParts() {
   };
   parts.degraded = [this] { return model_->tier() != nullptr ? model_->tier()->state().reason : std::string(); };
   parts.deterministic = [this] { return config_.exact() || model_->tier() == nullptr || config_.cpu_lane == "never"; };
-  parts.verify = [this](uint32_t samples) {
-    const ExpertCache::Comparison result = model_->experts().Verify(samples);
-    return std::pair<uint32_t, uint32_t>(result.compared, result.different);
-  };
+  parts.verify = [this](uint32_t samples, SlotCheck& check) { return model_->experts().Verify(samples, check); };
   return parts;
 }
 

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <fstream>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <sstream>
@@ -67,6 +68,14 @@ double Tightest(const std::string& mount, std::string path, double (*quota)(cons
   }
 }
 
+// The CPUs of one core, `cpu` among them.
+std::vector<int> Siblings(const std::string& base, int cpu) {
+  const std::string topology = StrCat(base, "/sys/devices/system/cpu/cpu", cpu, "/topology/thread_siblings_list");
+  std::vector<int> siblings = ParseCpuList(ReadLine(topology).value_or(""));
+  if (std::find(siblings.begin(), siblings.end(), cpu) == siblings.end()) siblings.push_back(cpu);
+  return siblings;
+}
+
 }  // namespace
 
 std::vector<int> AllowedCpus() {
@@ -109,11 +118,28 @@ std::vector<int> PhysicalCores(const std::vector<int>& cpus, const std::string& 
   for (int cpu : ascending) {
     if (taken.contains(cpu)) continue;
     cores.push_back(cpu);
-    const std::string topology = StrCat(base, "/sys/devices/system/cpu/cpu", cpu, "/topology/thread_siblings_list");
-    for (int sibling : ParseCpuList(ReadLine(topology).value_or(""))) taken.insert(sibling);
-    taken.insert(cpu);
+    for (int sibling : Siblings(base, cpu)) taken.insert(sibling);
   }
   return cores;
+}
+
+int UsableCoreCount(const std::string& root) {
+  return std::min(static_cast<int>(PhysicalCores(AllowedCpus(), root).size()), UsableCpuCount(root));
+}
+
+std::vector<int> FirstCores(size_t count, const std::string& root) {
+  const std::string base = root == "/" ? "" : root;
+  std::vector<int> online = ParseCpuList(ReadLine(base + "/sys/devices/system/cpu/online").value_or(""));
+  if (online.empty()) {
+    online.resize(count);
+    std::iota(online.begin(), online.end(), 0);
+  }
+  const std::vector<int> cores = PhysicalCores(online, root);
+  std::vector<int> cpus;
+  for (size_t i = 0; i < std::min(count, cores.size()); ++i) {
+    for (int sibling : Siblings(base, cores[i])) cpus.push_back(sibling);
+  }
+  return cpus;
 }
 
 std::vector<int> ParseCpuList(const std::string& text) {

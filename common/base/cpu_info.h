@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,13 @@ int UsableCpuCount(const std::string& root = "/");
 // One logical CPU of each physical core among `cpus`: the lowest allowed one. A CPU whose topology cannot be read
 // counts as a core of its own.
 std::vector<int> PhysicalCores(const std::vector<int>& cpus, const std::string& root = "/");
+
+// Physical cores among the allowed CPUs, no more than the quota; at least 1.
+int UsableCoreCount(const std::string& root = "/");
+
+// The logical CPUs of the machine's first `count` physical cores, those outside the cpuset as well. Topology that
+// cannot be read counts as above.
+std::vector<int> FirstCores(size_t count, const std::string& root = "/");
 
 // Reads a kernel CPU list such as "0-3,8,10-11". Empty when the text is not one.
 std::vector<int> ParseCpuList(const std::string& text);

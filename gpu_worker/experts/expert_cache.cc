@@ -1,7 +1,7 @@
 #include "gpu_worker/experts/expert_cache.h"
 
-#include <algorithm>
 #include <cstring>
+#include <memory>
 
 namespace hearth {
 
@@ -23,26 +23,32 @@ void ExpertCache::Unpin(const std::vector<int32_t>& slots) {
   for (int32_t slot : slots) cache::Unpin(v, slot);
 }
 
-ExpertCache::Comparison ExpertCache::Verify(uint32_t samples) {
+bool ExpertCache::Verify(uint32_t samples, SlotCheck& check, uint64_t bytes) {
   const auto total = static_cast<uint32_t>(slots());
   const uint32_t step = samples == 0 || samples >= total ? 1 : total / samples;
-  Comparison result;
-  std::vector<std::byte> bytes(home_.record_stride());
-  for (uint32_t slot = 0; slot < total; slot += step) {
-    // Locked for one slot at a time, so that a running step waits for one comparison at most.
-    const auto lock = Lock();
-    const cache::View v = view();
-    const int32_t key = v.owner[slot];
-    if (key < 0 || v.pinned[slot]) continue;
-    const auto experts = static_cast<int32_t>(home_.experts());
-    const std::byte* truth = home_.record(static_cast<uint32_t>(key / experts), static_cast<uint32_t>(key % experts));
+  const uint64_t record_bytes = home_.record_stride();
+  const auto copy = std::make_unique_for_overwrite<std::byte[]>(record_bytes);
+  for (uint64_t done = 0; done < bytes && check.next_slot < total; check.next_slot += step) {
+    const std::byte* truth = TruthOf(static_cast<int32_t>(check.next_slot));
+    if (truth == nullptr) continue;
     // A copy into the slot may still be on its way; it is part of what synchronizing waits for.
-    backend_.memory->download(backend_.stream, bytes.data(), arena_.slot(static_cast<int32_t>(slot)), bytes.size());
+    backend_.memory->download(backend_.stream, copy.get(), arena_.slot(static_cast<int32_t>(check.next_slot)),
+                              record_bytes);
     backend_.memory->synchronize(backend_.stream);
-    ++result.compared;
-    if (std::memcmp(truth, bytes.data(), bytes.size()) != 0) ++result.different;
+    ++check.compared;
+    if (std::memcmp(truth, copy.get(), record_bytes) != 0) ++check.different;
+    done += record_bytes;
   }
-  return result;
+  return check.next_slot < total;
+}
+
+const std::byte* ExpertCache::TruthOf(int32_t slot) {
+  const auto lock = Lock();
+  const cache::View v = view();
+  const int32_t key = v.owner[slot];
+  if (key < 0 || v.pinned[slot]) return nullptr;
+  const auto experts = static_cast<int32_t>(home_.experts());
+  return home_.record(static_cast<uint32_t>(key / experts), static_cast<uint32_t>(key % experts));
 }
 
 void ExpertCache::CopyCounters(LaneStats& stats) {

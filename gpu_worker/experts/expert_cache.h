@@ -9,11 +9,12 @@
 #include "gpu_worker/experts/cache_tables.h"
 #include "gpu_worker/experts/lane_stats.h"
 #include "gpu_worker/experts/slot_arena.h"
+#include "gpu_worker/experts/slot_check.h"
 
 namespace hearth {
 
-// Arena and tables together. The step thread decides under Lock(), then works on pinned slots without it; Verify may
-// run on another thread meanwhile and looks only at slots that are not pinned.
+// Arena and tables together. One thread, that of the steps, decides what the slots hold; it does so under Lock(), so
+// that others may read the tables.
 class ExpertCache {
  public:
   ExpertCache(const HomeView& home, int32_t slots, const kernels::Backend& backend);
@@ -29,16 +30,19 @@ class ExpertCache {
   void Fill(int32_t slot, int layer, int expert, void* stream);
   void Unpin(const std::vector<int32_t>& slots);  // takes the lock
 
-  struct Comparison {
-    uint32_t compared = 0, different = 0;
-  };
-  // Compares used slots with the home, byte by byte: `samples` of them spread over the arena, or all with 0. Any
+  // A step waits for so much at most: some ten milliseconds, whether it is copied on the host or across PCIe.
+  static constexpr uint64_t kVerifiedAtOnce = uint64_t{32} << 20;
+  // Compares used slots with the home, byte by byte: `samples` of them spread over the arena, or all with 0. Goes on
+  // from `check` until it has compared `bytes` or a little more; false when no slot is left. Between steps, on their
   // thread.
-  Comparison Verify(uint32_t samples);
+  bool Verify(uint32_t samples, SlotCheck& check, uint64_t bytes = kVerifiedAtOnce);
 
   void CopyCounters(LaneStats& stats);  // under the lock
 
  private:
+  // What a used slot should hold; null for one that is free, lent or pinned.
+  const std::byte* TruthOf(int32_t slot);
+
   const HomeView& home_;
   const kernels::Backend& backend_;
   std::mutex mutex_;

@@ -23,8 +23,8 @@
 namespace hearth {
 
 // The executor that serves: experts from cache slots, from the home across PCIe, or computed by cpu_tier. Equals
-// DirectExecutor bit for bit whatever the cache holds and whichever lane is taken. One thread runs steps; stats() and
-// Verify() may be called from any.
+// DirectExecutor bit for bit whatever the cache holds and whichever lane is taken. One thread runs steps, and
+// Verify() between them; stats() and popularity() may be called from any.
 class LaneExecutor : public MoeExecutor {
  public:
   // `home`, `backend` and `lane` must outlive this object; `lane` may be null.
@@ -45,7 +45,8 @@ class LaneExecutor : public MoeExecutor {
   Popularity popularity();
 
   LaneSnapshot stats() const { return Snapshot(stats_); }
-  ExpertCache::Comparison Verify(uint32_t samples) { return cache_.Verify(samples); }
+  // See ExpertCache.
+  bool Verify(uint32_t samples, SlotCheck& check) { return cache_.Verify(samples, check); }
 
   struct MemoryPart {
     std::string name;

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
+#include <mutex>
 #include <random>
+#include <utility>
 
 #include "common/rpc/status_map.h"
 #include "gpu_worker/service/deferred_reply.h"
@@ -29,6 +32,38 @@ grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, const grp
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   reactor->Finish(status);
   return reactor;
+}
+
+// What a Verify call is answered from. Its reactor owns it.
+struct Verification {
+  explicit Verification(uint32_t wanted) : samples(wanted) {}
+
+  void End(const grpc::Status& how) {
+    std::lock_guard lock(mutex);
+    status = how;
+  }
+
+  const uint32_t samples;
+  SlotCheck check;  // the step thread's until the status is OK
+  std::mutex mutex;
+  grpc::Status status{grpc::StatusCode::DEADLINE_EXCEEDED, "the step thread was busy until the deadline"};
+};
+
+// Each part is a task of its own, so that a step waits for one at most. A part that finds its call gone is the last.
+void PostPart(const EngineParts& parts, const std::weak_ptr<Verification>& call, const std::function<void()>& done) {
+  const bool posted = parts.loop->Post([&parts, call, done] {
+    const std::shared_ptr<Verification> verification = call.lock();
+    if (verification == nullptr) return;
+    if (parts.verify(verification->samples, verification->check)) return PostPart(parts, call, done);
+    verification->End(grpc::Status::OK);
+    done();
+  });
+  if (posted) return;
+  if (const std::shared_ptr<Verification> verification = call.lock()) {
+    verification->End(
+        {grpc::StatusCode::RESOURCE_EXHAUSTED, "too many Verify calls are waiting, or the worker is stopping"});
+  }
+  done();
 }
 
 }  // namespace
@@ -134,31 +169,17 @@ grpc::ServerUnaryReactor* EngineService::Verify(grpc::CallbackServerContext* con
   const Result<const EngineParts*> parts = state_.parts();
   if (!parts.ok()) return Answer(context, ToGrpc(parts.status()));
   if (!(*parts)->verify) return Answer(context, grpc::Status::OK);
-  // The numbers travel beside the response, which may be gone when the step thread gets there.
-  struct Numbers {
-    std::mutex mutex;
-    std::optional<std::pair<uint32_t, uint32_t>> compared_and_different;
-  };
-  auto numbers = std::make_shared<Numbers>();
-  auto* reactor = new DeferredReply(DeadlineOf(*context), [numbers, response] {
-    std::lock_guard lock(numbers->mutex);
-    if (!numbers->compared_and_different) {
-      return grpc::Status(grpc::StatusCode::DEADLINE_EXCEEDED, "the step thread was busy until the deadline");
+  auto verification = std::make_shared<Verification>(request->samples());
+  const std::weak_ptr<Verification> call = verification;
+  auto* reactor = new DeferredReply(DeadlineOf(*context), [verification = std::move(verification), response] {
+    std::lock_guard lock(verification->mutex);
+    if (verification->status.ok()) {
+      response->set_compared(verification->check.compared);
+      response->set_different(verification->check.different);
     }
-    response->set_compared(numbers->compared_and_different->first);
-    response->set_different(numbers->compared_and_different->second);
-    return grpc::Status::OK;
+    return verification->status;
   });
-  const bool posted = (*parts)->loop->Post(
-      [numbers, done = reactor->Handle(), verify = (*parts)->verify, samples = request->samples()] {
-        const auto result = verify(samples);
-        {
-          std::lock_guard lock(numbers->mutex);
-          numbers->compared_and_different = result;
-        }
-        done();
-      });
-  if (!posted) reactor->FinishWith({grpc::StatusCode::RESOURCE_EXHAUSTED, "too many Verify calls are waiting"});
+  PostPart(**parts, call, reactor->Handle());
   return reactor;
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "common/base/result.h"
+#include "gpu_worker/experts/slot_check.h"
 #include "gpu_worker/scheduler/step_loop.h"
 #include "gpu_worker/service/parse_request.h"
 #include "hearth/v1/engine.pb.h"
@@ -27,8 +28,9 @@ struct EngineParts {
   std::function<std::string()> degraded;
   // Whether a result can depend on timing; any thread.
   std::function<bool()> deterministic;
-  // Compares sampled cache slots with the home; called on the step thread. The numbers compared and different.
-  std::function<std::pair<uint32_t, uint32_t>(uint32_t samples)> verify;
+  // Compares sampled cache slots with the home from where the check stands, for some ten milliseconds; false when none
+  // is left. Called on the step thread.
+  std::function<bool(uint32_t samples, SlotCheck& check)> verify;
 };
 
 // Where the worker stands. Written by the worker, read by service and metrics; thread-safe.

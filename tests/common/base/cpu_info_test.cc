@@ -55,6 +55,7 @@ TEST_F(CpuInfo, FindsTheQuotaOfCgroupV1) {
   Write("/sys/fs/cgroup/cpu,cpuacct/docker/x/cpu.cfs_period_us", "100000");
   EXPECT_EQ(CgroupCpuQuota(root_), 0.5);
   EXPECT_EQ(UsableCpuCount(root_), 1);
+  EXPECT_EQ(UsableCoreCount(root_), 1);
 }
 
 TEST_F(CpuInfo, HasNoQuotaWithoutCgroupFiles) {
@@ -70,6 +71,32 @@ TEST_F(CpuInfo, TakesOneCpuOfEachCore) {
   EXPECT_THAT(PhysicalCores({0, 1, 4, 5, 9}, root_), ElementsAre(0, 1, 9));
   EXPECT_THAT(PhysicalCores({5, 4}, root_), ElementsAre(4, 5));
 }
+
+TEST_F(CpuInfo, CountsCoresNotTheirThreads) {
+  const std::vector<int> allowed = AllowedCpus();
+  EXPECT_EQ(UsableCoreCount(root_), static_cast<int>(allowed.size())) << "nothing tells which CPUs share a core";
+  if (allowed.size() < 2) GTEST_SKIP() << "one CPU";
+  const std::string pair = std::to_string(allowed[0]) + "," + std::to_string(allowed[1]);
+  for (int i : {0, 1}) {
+    Write("/sys/devices/system/cpu/cpu" + std::to_string(allowed[static_cast<size_t>(i)]) +
+              "/topology/thread_siblings_list",
+          pair);
+  }
+  EXPECT_EQ(UsableCoreCount(root_), static_cast<int>(allowed.size()) - 1);
+}
+
+TEST_F(CpuInfo, TheFirstCoresAreTheMachinesWithAllTheirCpus) {
+  Write("/sys/devices/system/cpu/online", "0-1,4-5,9");
+  for (int cpu : {0, 4})
+    Write("/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/thread_siblings_list", "0,4");
+  for (int cpu : {1, 5})
+    Write("/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/thread_siblings_list", "1,5");
+  EXPECT_THAT(FirstCores(1, root_), ElementsAre(0, 4));
+  EXPECT_THAT(FirstCores(2, root_), ElementsAre(0, 4, 1, 5));
+  EXPECT_THAT(FirstCores(8, root_), ElementsAre(0, 4, 1, 5, 9));
+}
+
+TEST_F(CpuInfo, TheFirstCoresAreZeroAndOneWhereNothingTells) { EXPECT_THAT(FirstCores(2, root_), ElementsAre(0, 1)); }
 
 }  // namespace
 }  // namespace hearth

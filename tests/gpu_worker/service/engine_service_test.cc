@@ -7,6 +7,8 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <functional>
+#include <future>
 #include <thread>
 
 #include "common/rpc/channel.h"
@@ -44,7 +46,11 @@ class EngineServiceTest : public testing::Test {
     parts.limits = {.vocab_size = shape.vocab, .context = 4000};
     parts.info.set_mode("exact");
     parts.deterministic = [] { return true; };
-    parts.verify = [](uint32_t samples) { return std::pair<uint32_t, uint32_t>(samples, 1); };
+    parts.verify = [this](uint32_t samples, SlotCheck& check) {
+      ++verify_parts_;
+      check.different = 1;
+      return verify_for_ever_ || ++check.compared < samples;
+    };
     state_.Ready(std::move(parts));
   }
 
@@ -96,6 +102,52 @@ class EngineServiceTest : public testing::Test {
     return answer;
   }
 
+  class VerifyCall {
+   public:
+    VerifyCall(v1::Engine::Stub& stub, Deadline::Clock::duration timeout) {
+      context_.set_deadline(std::chrono::system_clock::now() + timeout);
+      thread_ = std::thread([this, &stub] { status_ = stub.Verify(&context_, {}, &response_); });
+    }
+    ~VerifyCall() {
+      Cancel();
+      if (thread_.joinable()) thread_.join();
+    }
+    void Cancel() { context_.TryCancel(); }
+    grpc::Status Await() {
+      thread_.join();
+      return status_;
+    }
+
+   private:
+    grpc::ClientContext context_;
+    v1::VerifyResponse response_;
+    grpc::Status status_;
+    std::thread thread_;
+  };
+  static bool Await(const std::function<bool()>& condition) {
+    for (const Deadline watchdog = Deadline::After(30s); !watchdog.Passed(); std::this_thread::yield()) {
+      if (condition()) return true;
+    }
+    return false;
+  }
+  bool AwaitVerifyPart() {
+    return Await([this] { return verify_parts_ > 0; });
+  }
+  // A comparison that goes on adds a part between any two tasks that are posted one after the other.
+  bool AwaitNoMoreVerifyParts() {
+    return Await([this] {
+      const int before = PartsAtTheNextTask();
+      return PartsAtTheNextTask() == before && PartsAtTheNextTask() == before;
+    });
+  }
+  int PartsAtTheNextTask() {
+    std::promise<int> parts;
+    if (!loop_->Post([&] { parts.set_value(verify_parts_); })) return -1;
+    return parts.get_future().get();
+  }
+
+  std::atomic<int> verify_parts_ = 0;
+  std::atomic<bool> verify_for_ever_ = false;
   EngineState state_;
   EngineService service_{state_};
   RpcServer server_;
@@ -396,6 +448,28 @@ TEST_F(EngineServiceTest, VerifyRunsBetweenSteps) {
   ASSERT_TRUE(stub_->Verify(&context, request, &response).ok());
   EXPECT_EQ(response.compared(), 12u);
   EXPECT_EQ(response.different(), 1u);
+  EXPECT_EQ(verify_parts_, 12);
+}
+
+TEST_F(EngineServiceTest, StepsRunBetweenThePartsOfAVerifyAndItsDeadlineEndsThem) {
+  verify_for_ever_ = true;
+  Ready();
+  VerifyCall verify(*stub_, 2s);
+  ASSERT_TRUE(AwaitVerifyPart());
+  EXPECT_TRUE(Generate(Prompt(Tokens(70, 1), 10)).status.ok()) << "a stream goes on beside it";
+  const grpc::Status status = verify.Await();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_TRUE(AwaitNoMoreVerifyParts());
+}
+
+TEST_F(EngineServiceTest, AVerifyWhoseClientHasLeftStops) {
+  verify_for_ever_ = true;
+  Ready();
+  VerifyCall verify(*stub_, 60s);
+  ASSERT_TRUE(AwaitVerifyPart());
+  verify.Cancel();
+  EXPECT_EQ(verify.Await().error_code(), grpc::StatusCode::CANCELLED);
+  EXPECT_TRUE(AwaitNoMoreVerifyParts());
 }
 
 TEST_F(EngineServiceTest, StatsCount) {
