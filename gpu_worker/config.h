@@ -78,7 +78,7 @@ struct WorkerConfig {
           mode);
     visit(OptionSpec{.flag = "--device", .help = "where the model runs", .allowed = {"auto", "host", "cuda"}}, device);
     visit(OptionSpec{.flag = "--backend",
-                     .help = "kernels of the host device; ref is plain loops",
+                     .help = "kernels of the host device, refused for a GPU; ref is plain loops",
                      .allowed = {"auto", "avx2", "ref"}},
           backend);
     visit(OptionSpec{.flag = "--grpc-listen", .help = "address of the gRPC service, HOST:PORT or unix:PATH"},

@@ -50,13 +50,27 @@ std::string TakeGpu(const WorkerConfig&, ChosenKernels&) {
 // The driver makes the file on a host, and the container runtime in a container that was given a GPU.
 bool HasNvidiaDevice(const std::string& root) { return access((root + "/dev/nvidiactl").c_str(), F_OK) == 0; }
 
+// What a launch may have of shared memory without asking for more, in floats.
+constexpr int64_t kSharedFloats = 48 * 1024 / sizeof(float);
+constexpr int64_t kGridRows = 65535;  // second dimension of a grid
+
 }  // namespace
+
+std::string BackendProblem(const WorkerConfig& config, bool gpu) {
+  if (config.backend == "auto" || !gpu) return "";
+  return StrCat("--backend is ", config.backend, ", which names kernels of the host device, but with --device ",
+                config.device, " the model runs on the GPU; add --device host, or leave --backend out");
+}
 
 ChosenKernels ChooseKernels(const WorkerConfig& config, const std::string& root) {
   ChosenKernels chosen;
   if (config.device != "host") {
+    if (std::string wrong = BackendProblem(config, config.device == "cuda"); !wrong.empty()) throw StartupError(wrong);
     const std::string problem = TakeGpu(config, chosen);
-    if (problem.empty()) return chosen;
+    if (problem.empty()) {
+      if (std::string wrong = BackendProblem(config, true); !wrong.empty()) throw StartupError(wrong);
+      return chosen;
+    }
     if (config.device == "cuda") throw StartupError(StrCat("--device is cuda, but ", problem));
     if (kBuiltWithCuda || HasNvidiaDevice(root)) chosen.no_cuda = problem;
   }
@@ -80,7 +94,35 @@ std::string ChooseHomeDir(const WorkerConfig& config) {
   return access(kProperPlace, W_OK | X_OK) == 0 ? kProperPlace : "/dev/shm";
 }
 
+// The bounds are those of the kernels named; others cut what is larger.
+std::string CudaShapeProblem(const ModelConfig& model) {
+  std::string problem;
+  const auto most = [&](const char* key, int64_t value, int64_t bound) {
+    if (value <= bound || !problem.empty()) return;
+    problem = StrCat("config.json: ", key, " is ", value, ", but the CUDA kernels take at most ", bound,
+                     "; use --device host");
+  };
+  if (model.kda_layer_count() > 0) {
+    most("linear_attn_config: head_dim", model.kda_head_dim, 512);      // kda_recurrent_cuda.cu
+    most("linear_attn_config: num_heads", model.kda_heads, kGridRows);  // kda_recurrent_cuda.cu
+  }
+  if (model.mla_layer_count() > 0) {
+    // latent_attention_cuda.cu: query and mixture, beside 1,536 bytes for a tile's weights and slots.
+    most("kv_lora_rank", model.kv_lora_rank, (kSharedFloats - 1536 / int64_t{sizeof(float)}) / 2);
+    most("num_attention_heads", model.mla_heads, kGridRows);  // head_linear_cuda.cu
+    most("index_kpool * index_head_dim", int64_t{model.index_kpool} * model.index_head_dim,
+         kSharedFloats);  // index_pool_cuda.cu
+  }
+  if (model.moe_layer_count() > 0) {
+    most("n_routed_experts", model.n_routed_experts, kSharedFloats / 2);  // router_cuda.cu
+  }
+  return problem;
+}
+
 Settings Settle(const WorkerConfig& config, const ModelConfig& model, const ChosenKernels& kernels) {
+  if (!kernels.on_host()) {
+    if (std::string problem = CudaShapeProblem(model); !problem.empty()) throw StartupError(problem);
+  }
   if (!kernels.on_host() && config.exact() && UsesCpuTier(config)) {
     throw StartupError(
         "--mode exact with --cpu-lane always, or with --force-source cpu or random: a GPU and the CPU tier round "

@@ -24,6 +24,9 @@ struct ChosenKernels {
   uint64_t vram_taken = 0;  // of cuda: taken already, by the driver, this process's context and other processes
   bool on_host() const { return vram_bytes == 0; }
 };
+// Why --backend cannot be meant: it names kernels of the host device, and `gpu` says that the model runs on a GPU. ""
+// if it can.
+std::string BackendProblem(const WorkerConfig& config, bool gpu);
 // Throws StartupError when the device or the kernels asked for are not there. `root` stands for / when a build without
 // CUDA looks whether there is a GPU that it leaves unused.
 ChosenKernels ChooseKernels(const WorkerConfig& config, const std::string& root = "");
@@ -40,6 +43,9 @@ struct Settings {
   kernels::KvType kv_type = kernels::KvType::kF32;
   std::vector<std::string> remarks;  // what was clamped or has no effect, for the log
 };
+// A shape that the CUDA kernels do not take, with key, value, bound and what would help; "" when they take all.
+std::string CudaShapeProblem(const ModelConfig& model);
+// Throws StartupError when model, options and kernels do not go together.
 Settings Settle(const WorkerConfig& config, const ModelConfig& model, const ChosenKernels& kernels);
 
 // Whether a CPU tier is to be attached.

@@ -134,6 +134,53 @@ TEST(Settings, RefusesADeviceThatIsNotThere) {
   EXPECT_EQ(ChooseKernels(Parse({"--backend", "ref"})).name, "host-ref");
 }
 
+TEST(Settings, KernelsOfTheHostAreNotNamedForAGpu) {
+  EXPECT_EQ(BackendProblem(Parse({"--backend", "ref"}), false), "");
+  EXPECT_EQ(BackendProblem(Parse({}), true), "");
+  const std::string problem = BackendProblem(Parse({"--backend", "avx2"}), true);
+  for (const char* word : {"--backend is avx2", "--device auto", "--device host"}) {
+    EXPECT_NE(problem.find(word), std::string::npos) << word << " in " << problem;
+  }
+  try {
+    ChooseKernels(Parse({"--device", "cuda", "--backend", "ref"}));
+    FAIL() << "accepted";
+  } catch (const StartupError& error) {
+    EXPECT_NE(std::string(error.what()).find("--backend is ref"), std::string::npos) << error.what();
+  }
+}
+
+TEST(CudaShapeProblem, NamesKeyValueBoundAndWhatHelps) {
+  ModelConfig model = Model(8192, 2);
+  model.num_hidden_layers = 2;
+  model.layer_types = {AttentionKind::kKda, AttentionKind::kMla};
+  model.is_moe = {true, true};
+  model.mla_heads = 64;
+  model.kv_lora_rank = 512, model.index_head_dim = 128, model.n_routed_experts = 288;
+  EXPECT_EQ(CudaShapeProblem(model), "");
+  struct Case {
+    const char* key;
+    int ModelConfig::*field;
+    int most, bound;
+  };
+  for (const Case& c : {Case{"head_dim", &ModelConfig::kda_head_dim, 512, 512},
+                        Case{"index_kpool * index_head_dim", &ModelConfig::index_head_dim, 12288 / 4, 12288},
+                        Case{"n_routed_experts", &ModelConfig::n_routed_experts, 6144, 6144},
+                        Case{"kv_lora_rank", &ModelConfig::kv_lora_rank, 5952, 5952}}) {
+    ModelConfig odd = model;
+    odd.*c.field = c.most;
+    EXPECT_EQ(CudaShapeProblem(odd), "") << c.key;
+    odd.*c.field = c.most + 1;
+    const std::string problem = CudaShapeProblem(odd);
+    for (const std::string& word : {std::string(c.key), StrCat("at most ", c.bound), std::string("--device host")}) {
+      EXPECT_NE(problem.find(word), std::string::npos) << word << " in " << problem;
+    }
+    ChosenKernels gpu = Host();
+    EXPECT_NO_THROW(Settle(Parse({}), odd, gpu));
+    gpu.vram_bytes = 24 * kGiB;
+    EXPECT_THROW(Settle(Parse({}), odd, gpu), StartupError);
+  }
+}
+
 TEST(Settle, ExactOnAGpuRefusesTheCpuLane) {
   ChosenKernels gpu = Host();
   gpu.vram_bytes = 24 * kGiB;
