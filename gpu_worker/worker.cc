@@ -7,6 +7,7 @@
 #include "common/base/startup_error.h"
 #include "common/base/version.h"
 #include "gpu_worker/expert_report.h"
+#include "gpu_worker/memory/out_of_memory.h"
 #include "gpu_worker/mode_advice.h"
 
 namespace hearth {
@@ -52,6 +53,7 @@ Worker::Worker(const WorkerConfig& config, std::vector<std::pair<std::string, st
                                             [this] { return PicksOf(model_->experts().stats()); });
   WarmUp();
   WarmStart();
+  EndOnOutOfMemory();
   StepLoop::Options options;
   options.queue_capacity = static_cast<size_t>(config_.max_queue);
   options.scheduler.write_timeout = config_.write_timeout;

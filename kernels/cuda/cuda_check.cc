@@ -6,8 +6,9 @@
 namespace hearth::kernels {
 
 void DieOfCuda(cudaError_t error, const char* what) {
-  std::fprintf(stderr, "fatal: %s: %s (%s); the process ends, a new one can adopt the expert home\n", what,
-               cudaGetErrorString(error), cudaGetErrorName(error));
+  const char* cure = error == cudaErrorMemoryAllocation ? "; raise --ec-reserve-gb or lower -cs" : "";
+  std::fprintf(stderr, "fatal: %s: %s (%s)%s; the process ends, a new one can adopt the expert home\n", what,
+               cudaGetErrorString(error), cudaGetErrorName(error), cure);
   std::fflush(stderr);
   std::_Exit(70);
 }
