@@ -153,7 +153,8 @@ struct WorkerConfig {
   void VisitExperts(Visitor&& visit) {
     visit(OptionSpec{.flag = "--ec-reserve-gb",
                      .env = {"GLM53_EC_RESERVE_GB"},
-                     .help = "GiB of device memory left alone; auto is 0 on the host device"},
+                     .help = "GiB of device memory kept free: at least what prefill and decode take after start, more "
+                             "for other programs; auto: 1.5, exact 1.0, on the host device 0"},
           reserve_gb);
     visit(OptionSpec{.flag = "--ec-elastic-gb",
                      .env = {"GLM53_EC_ELASTIC_GB"},

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 
+#include "common/base/status.h"
 #include "gpu_worker/config.h"
 #include "gpu_worker/experts/cpu_tier_client.h"
 #include "gpu_worker/experts/lane_executor.h"
@@ -14,8 +16,13 @@
 #include "gpu_worker/model/decoder.h"
 #include "gpu_worker/model/sequence_store.h"
 #include "gpu_worker/settings.h"
+#include "gpu_worker/synthetic/model_files.h"
 
 namespace hearth {
+
+// Waits for a worker that still holds the home at `path`, as a dying one does, so that its memory is free when ours is
+// summed up. DEADLINE_EXCEEDED, with what would help, when it holds on to it.
+Status WaitForHome(const std::string& path, std::chrono::milliseconds most);
 
 // A loaded model and everything that computes with it, put together as the options say: what the worker serves, and
 // what bench/engine measures.
@@ -53,7 +60,7 @@ class ModelEngine {
 
  private:
   void Load(const std::string& home_dir, const Progress& progress);
-  void SumMemory(const ModelConfig& model, uint64_t dense_bytes, const HomeHeader& home);
+  void SumMemory(const ModelFiles& files, const HomeOptions& home_options, const Progress& progress);
   void StartTier(const std::string& home_dir);
 
   const WorkerConfig& config_;

@@ -24,6 +24,7 @@ constexpr size_t kSmallStateBytes = 4 * kMiB;
 // The emulated card of the host device: a common one, but at most half of the RAM that is there.
 constexpr uint64_t kHostVramBytes = 24 * kGiB;
 constexpr int64_t kDeviceChunk = 8192;
+constexpr uint64_t kMostContextBytes = kGiB;  // about 0.6 GB on an H200
 constexpr double kReserveFastGb = 1.5, kReserveExactGb = 1.0;
 
 // Fills in the GPU, or says why there is none.
@@ -156,6 +157,18 @@ bool UsesCpuTier(const WorkerConfig& config) {
   return forced || (!config.exact() && config.cpu_lane != "never");
 }
 
+VramUse SplitVram(uint64_t taken_bytes) {
+  const uint64_t own = std::min(taken_bytes, kMostContextBytes);
+  return {.own_bytes = own, .others_bytes = taken_bytes - own};
+}
+
+uint64_t MeasureVramTaken(const ChosenKernels& kernels) {
+#ifdef HEARTH_WITH_CUDA
+  if (!kernels.on_host()) return kernels.vram_bytes - kernels::DescribeCudaDevice().free_bytes;
+#endif
+  return kernels.vram_taken;
+}
+
 MemoryLimits DeviceLimits(const WorkerConfig& config, const ChosenKernels& kernels) {
   MemoryLimits limits{.max_expert_slots = config.max_slots.value_or(0)};
   if (kernels.on_host()) {
@@ -164,7 +177,8 @@ MemoryLimits DeviceLimits(const WorkerConfig& config, const ChosenKernels& kerne
     limits.vram_bytes = std::min(kHostVramBytes, ram / 2);
     limits.reserve_bytes = GibToBytes(config.reserve_gb.value_or(0));
   } else {
-    limits.vram_bytes = kernels.vram_bytes;
+    limits.vram_bytes = limits.card_bytes = kernels.vram_bytes;
+    limits.others_bytes = SplitVram(kernels.vram_taken).others_bytes;
     limits.reserve_bytes = GibToBytes(config.reserve_gb.value_or(config.exact() ? kReserveExactGb : kReserveFastGb));
   }
   if (config.vram_gb)

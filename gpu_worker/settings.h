@@ -50,6 +50,14 @@ Settings Settle(const WorkerConfig& config, const ModelConfig& model, const Chos
 
 // Whether a CPU tier is to be attached.
 bool UsesCpuTier(const WorkerConfig& config);
+// What is taken of a card is partly this process's, whose share the driver does not tell: that is at most the size of a
+// context with all kernels.
+struct VramUse {
+  uint64_t own_bytes = 0, others_bytes = 0;
+};
+VramUse SplitVram(uint64_t taken_bytes);
+// What is taken now; 0 on the host.
+uint64_t MeasureVramTaken(const ChosenKernels& kernels);
 MemoryLimits DeviceLimits(const WorkerConfig& config, const ChosenKernels& kernels);
 // Buffers for experts that are fetched ahead.
 int LookAheadBuffers(const WorkerConfig& config, const ChosenKernels& kernels);

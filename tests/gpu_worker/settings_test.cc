@@ -4,10 +4,13 @@
 
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "common/base/byte_size.h"
 #include "common/base/startup_error.h"
 #include "common/config/load_config.h"
+#include "common/ipc/shared_file.h"
+#include "gpu_worker/model_engine.h"
 #include "tests/gpu_worker/loader/temp_dir.h"
 
 namespace hearth {
@@ -147,6 +150,38 @@ TEST(Settings, KernelsOfTheHostAreNotNamedForAGpu) {
   } catch (const StartupError& error) {
     EXPECT_NE(std::string(error.what()).find("--backend is ref"), std::string::npos) << error.what();
   }
+}
+
+TEST(Settings, WhatOthersHoldOfACardIsNotTheWorkers) {
+  ChosenKernels gpu = Host();
+  gpu.vram_bytes = 48 * kGiB;
+  gpu.vram_taken = 600 * kMiB;
+  EXPECT_EQ(DeviceLimits(Parse({}), gpu).others_bytes, 0u);
+  EXPECT_EQ(SplitVram(gpu.vram_taken).own_bytes, 600 * kMiB);
+  gpu.vram_taken = 21 * kGiB;
+  const MemoryLimits limits = DeviceLimits(Parse({"--vram-gb", "24"}), gpu);
+  EXPECT_EQ(limits.vram_bytes, 24 * kGiB);
+  EXPECT_EQ(limits.card_bytes, 48 * kGiB);
+  EXPECT_EQ(limits.others_bytes, 20 * kGiB);
+  EXPECT_EQ(DeviceLimits(Parse({}), Host()).card_bytes, 0u);
+}
+
+TEST(WaitForHome, WaitsForWhoeverHoldsIt) {
+  using std::chrono::milliseconds;
+  const testing::TempDir dir;
+  const std::string home = dir / "home";
+  EXPECT_TRUE(WaitForHome(home, milliseconds(0)).ok()) << "nobody has made it";
+  Result<SharedFile> lock = SharedFile::Create(home + ".lock", 1, {});
+  ASSERT_TRUE(lock.ok());
+  ASSERT_TRUE(lock->TryLockFor(SharedFile::LockKind::kExclusive, Deadline::After(milliseconds(0))).ok());
+  const Status held = WaitForHome(home, milliseconds(20));
+  EXPECT_NE(held.message().find("another worker held the lock"), std::string::npos) << held.message();
+  std::thread predecessor([&] {
+    std::this_thread::sleep_for(milliseconds(50));
+    lock->Unlock();
+  });
+  EXPECT_TRUE(WaitForHome(home, milliseconds(30'000)).ok());
+  predecessor.join();
 }
 
 TEST(CudaShapeProblem, NamesKeyValueBoundAndWhatHelps) {
