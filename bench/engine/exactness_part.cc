@@ -6,6 +6,7 @@
 
 #include "bench/engine/bench.h"
 #include "bench/engine/exactness_verdict.h"
+#include "common/base/cpu_info.h"
 #include "gpu_worker/experts/executor_start.h"
 
 namespace hearth {
@@ -82,7 +83,8 @@ AnswerDifference Compare(const char* name, const Forced& exact, const Forced& fa
 double LongestJob(const ExecutorOptions& options, const LaneSnapshot& seen, size_t top_k) {
   const uint64_t done = seen.cpu_experts - seen.late_picks;  // of one stream, each expert is one pick
   const double expert = done == 0 ? 0 : static_cast<double>(seen.busy_ns.cpu) / 1e9 / static_cast<double>(done);
-  return std::chrono::duration<double>(CpuBudget(options, expert * static_cast<double>(top_k))).count();
+  return std::chrono::duration<double>(CpuBudget(options, expert * static_cast<double>(top_k), UsableCpuCount()))
+      .count();
 }
 
 }  // namespace

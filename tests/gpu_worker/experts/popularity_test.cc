@@ -74,8 +74,6 @@ TEST(Popularity, TheNextRunStartsFromWhatThisOneSaw) {
 }
 
 TEST(Popularity, ExpectedPicksAreWhatTrafficWouldHaveTaught) {
-  const TinyHome tiny({});
-  const HomeView home = tiny.view();
   CacheTables taught(1, 4, 2), told(1, 4, 2);
   // A pick every second token until the count has settled.
   for (int token = 0; token < 4000; ++token) {
