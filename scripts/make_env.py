@@ -110,7 +110,7 @@ def make(bin_dir):
             seen[name] = service
             others = f" (also {', '.join(variables[1:])})" if len(variables) > 1 else ""
             lines.append(f"# {meaning}{others}")
-            lines.append(f"#{name}={IN_IMAGE.get(name, '' if default == 'none' else default)}")
+            lines.append(f"#{name}={IN_IMAGE.get(name, '' if default == 'empty' else default)}")
         lines.append("")
     return "\n".join(lines)
 
