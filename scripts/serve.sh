@@ -72,7 +72,7 @@ done
 if [ $build = 1 ]; then
   scripts/install.sh --quiet
   # In a session of its own, so that a signal to this script alone ends the compilers too.
-  setsid scripts/build.sh release hearth-gateway hearth-gpu-worker hearth-cpu-tier &
+  setsid scripts/build.sh release hearth-gateway hearth-gpu-worker hearth-cpu-tier hearth-doctor hearth-home &
   building=$!
   trap 'kill -TERM -- "-$building"; wait "$building" || true; exit 143' TERM
   trap 'kill -TERM -- "-$building"; wait "$building" || true; exit 130' INT HUP
