@@ -18,6 +18,7 @@
 
 namespace {
 
+using namespace hearth;
 using namespace hearth::kernels;
 
 int repeats = 41;

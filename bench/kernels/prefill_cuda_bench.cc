@@ -25,6 +25,7 @@ double LaunchMmaOnly(cudaStream_t stream, float* out, int blocks);
 
 namespace {
 
+using namespace hearth;
 using namespace hearth::kernels;  // NOLINT: a small program
 using hearth::kernels::cuda::GemmBlock;
 using hearth::kernels::cuda::GemmJob;
