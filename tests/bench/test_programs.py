@@ -93,7 +93,8 @@ class EngineBench(Program):
     def measure(self, *args):
         model = ("--model", "models/hearth-tiny", "--device", "host", "--cpu-tier", "127.0.0.1:9")
         quick = ("--tokens", "2", "--warm", "2", "--prompt", "8", "--log-level", "error")
-        return self.run_it(*model, *quick, *args)
+        with tempfile.TemporaryDirectory(dir="/dev/shm") as home:
+            return self.run_it(*model, *quick, "--home-dir", home, *args)
 
     def test_a_part_that_was_asked_for_and_skipped_is_a_failure(self):
         no_tier = "skipped, these options use no CPU tier; leave out --mode exact and --cpu-lane never"

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <string>
+#include <thread>
 
 #include "common/expert_link/link_view.h"
 #include "common/ipc/shared_file.h"
@@ -12,6 +14,8 @@
 
 namespace hearth {
 namespace {
+
+using namespace std::chrono_literals;
 
 bool Waits() { return true; }
 
@@ -29,6 +33,9 @@ class Region {
                                                              .worker_pid = ::getpid(),
                                                              .worker_instance = instance,
                                                              .attachment = 1}));
+    beat_ = std::jthread([this](const std::stop_token& stop) {
+      for (; !stop.stop_requested(); std::this_thread::sleep_for(20ms)) header().worker_beat.fetch_add(1);
+    });
   }
   bool served() const { return header().daemon_pid.load() != 0 && header().detached.load() == 0; }
   LinkHeader& header() const { return view_->header(); }
@@ -37,6 +44,7 @@ class Region {
  private:
   std::unique_ptr<SharedFile> file_;
   std::unique_ptr<LinkView> view_;
+  std::jthread beat_;  // of a worker that lives
 };
 
 class DaemonAttach : public ::testing::Test {

@@ -80,7 +80,7 @@ class Exactness(unittest.TestCase):
         with self.start("--cpu-lane", "always", tier_flags=["--kernel", "int16"]) as server:
             advice = "--kernel auto or fp32"
             wait_for(lambda: advice in server.health()[1].get("degraded_reason", ""), 10, "health says why")
-            self.assertIn(advice, server.log("worker"))
+            wait_for(lambda: advice in server.log("worker"), 10, "and so does the log")
             self.check(server)
             self.assertEqual(server.stats()["lanes"]["picks"].get("cpu", 0), 0)
 

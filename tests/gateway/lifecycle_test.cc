@@ -316,7 +316,7 @@ TEST_F(Lifecycle, AnswersThatDrainingDoesNotWaitForEndWithAnError) {
     script.hang_at_end = true;
     return script;
   };
-  config_.drain_timeout = std::chrono::milliseconds(300);
+  config_.drain_timeout = std::chrono::seconds(2);
   Start();
   HttpProbe whole(port()), streamed(port());
   whole.Send(ChatText(Chat("Hi")));

@@ -141,7 +141,7 @@ TEST_F(Link, ADaemonThatNeverComesIsLoggedOnceAfterAWhile) {
   std::this_thread::sleep_for(2s);
   client_.reset();
   const std::string log = GetCapturedStderr();
-  EXPECT_EQ(Count(log, "warning"), 1u) << log;
+  EXPECT_EQ(Count(log, "cpu_tier not attached"), 1u) << log;
   EXPECT_NE(log.find("does not answer; start hearth-cpu-tier, or run the worker without"), std::string::npos) << log;
   EXPECT_NE(log.find("--cpu-lane never"), std::string::npos) << log;
 }

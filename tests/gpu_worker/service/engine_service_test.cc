@@ -454,7 +454,7 @@ TEST_F(EngineServiceTest, VerifyRunsBetweenSteps) {
 TEST_F(EngineServiceTest, StepsRunBetweenThePartsOfAVerifyAndItsDeadlineEndsThem) {
   verify_for_ever_ = true;
   Ready();
-  VerifyCall verify(*stub_, 2s);
+  VerifyCall verify(*stub_, 10s);
   ASSERT_TRUE(AwaitVerifyPart());
   EXPECT_TRUE(Generate(Prompt(Tokens(70, 1), 10)).status.ok()) << "a stream goes on beside it";
   const grpc::Status status = verify.Await();
