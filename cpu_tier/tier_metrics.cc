@@ -24,7 +24,8 @@ void AddTierMetrics(Metrics& metrics, Daemon& daemon) {
   Counter& experts = metrics.AddCounter("hearth_cpu_tier_experts_total", "Experts computed.");
   Counter& rows = metrics.AddCounter("hearth_cpu_tier_rows_total", "Picks computed, one result row each.");
   Counter& busy = metrics.AddCounter("hearth_lane_busy_seconds_total", "Time spent computing.", {{"lane", "cpu"}});
-  Counter& first = metrics.AddCounter("hearth_cpu_tier_first_after_idle_total", "Jobs more than 10 ms after the one before.");
+  Counter& first =
+      metrics.AddCounter("hearth_cpu_tier_first_after_idle_total", "Jobs more than 10 ms after the one before.");
   Counter& refused = metrics.AddCounter("hearth_cpu_tier_refused_total", "Jobs that were out of bounds.");
   Counter& abandoned =
       metrics.AddCounter("hearth_cpu_tier_abandoned_total", "Jobs dropped because nobody waited for them any more.");

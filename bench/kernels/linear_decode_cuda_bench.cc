@@ -91,7 +91,8 @@ Memory Prepare(const Backend& b) {
     const uint64_t value = (rng() & 0x8FFF8FFF8FFF8FFFull) | 0x3000300030003000ull;
     std::memcpy(m.pinned + i, &value, 8);
   }
-  for (size_t at = 0; at < m.bytes; at += m.pinned_bytes) b.memory->upload(b.stream, m.weights + at, m.pinned, m.pinned_bytes);
+  for (size_t at = 0; at < m.bytes; at += m.pinned_bytes)
+    b.memory->upload(b.stream, m.weights + at, m.pinned, m.pinned_bytes);
   std::vector<uint16_t> scales(160000, 0x2000);
   m.scales = static_cast<uint16_t*>(Allocate(b, scales.size() * 2));
   b.memory->upload(b.stream, m.scales, scales.data(), scales.size() * 2);
